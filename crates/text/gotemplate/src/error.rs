@@ -1,0 +1,81 @@
+//! Why an execution failed, where, and through which calls.
+
+use std::fmt;
+
+use crate::format;
+use crate::function::Failure;
+
+/// A failed execution; prints as Go's text/template does.
+#[derive(Debug)]
+pub struct ExecutionError {
+    /// Where it happened; none where no node was being executed.
+    pub place: Option<Place>,
+    /// What happened.
+    pub cause: Cause,
+}
+
+/// A place in a template.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The source that the template stands in.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// The column in bytes, from 0, as Go counts.
+    pub column: usize,
+    /// The name of the template that was executing.
+    pub template: String,
+    /// The node, as Go prints it.
+    pub node: String,
+}
+
+/// What went wrong at a place.
+#[derive(Debug)]
+pub enum Cause {
+    /// The language does not allow it.
+    Message(String),
+    /// A function or method failed.
+    Call {
+        /// Its name.
+        function: String,
+        /// What it said.
+        failure: Box<Failure>,
+    },
+}
+
+impl ExecutionError {
+    /// Returns an error that belongs to no node.
+    pub fn without_place(message: impl Into<String>) -> ExecutionError {
+        ExecutionError { place: None, cause: Cause::Message(message.into()) }
+    }
+
+    /// Returns the error at the end of the chain of `include` and `tpl` calls: the one that started it.
+    pub fn innermost(&self) -> &ExecutionError {
+        let mut error = self;
+        while let Cause::Call { failure, .. } = &error.cause {
+            match failure.as_ref() {
+                Failure::Execution { error: inner, .. } => error = inner,
+                Failure::Message(_) => break,
+            }
+        }
+        error
+    }
+}
+
+impl fmt::Display for ExecutionError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("template: ")?;
+        if let Some(place) = &self.place {
+            let Place { file, line, column, template, node } = place;
+            let template = format::quote(template.as_bytes());
+            let template = String::from_utf8_lossy(&template);
+            write!(formatter, "{file}:{line}:{column}: executing {template} at <{node}>: ")?;
+        }
+        match &self.cause {
+            Cause::Message(message) => formatter.write_str(message),
+            Cause::Call { function, failure } => write!(formatter, "error calling {function}: {failure}"),
+        }
+    }
+}
+
+impl std::error::Error for ExecutionError {}
