@@ -28,7 +28,7 @@ pub const REQUIRE: &str = "BATON_REQUIRE_CORPUS";
 /// How long an unfinished unpacking may lie around before it counts as abandoned by a killed test.
 ///
 /// The largest archive takes seconds; an hour leaves room for the slowest machine.
-const ABANDONED_AFTER: Duration = Duration::from_secs(3600);
+const ABANDONED_AFTER: Duration = Duration::from_hours(1);
 
 /// How much memory the decoder may take, in KiB; the archives use dictionaries of at most 64 MiB.
 const DECODER_MEMORY_KIB: u32 = 256 * 1024;
