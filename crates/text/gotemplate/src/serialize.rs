@@ -1,0 +1,179 @@
+//! Values to and from JSON, as Go's encoding/json sees them.
+
+use std::borrow::Cow;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::ser::{Error, Serialize, Serializer};
+
+use crate::format::float_text;
+use crate::object::Json;
+use crate::stack;
+use crate::types::{IntegerKind, Type};
+use crate::value::{List, Value};
+
+/// How many maps, lists and pointers may contain each other. From this depth on, encoding/json looks for a value
+/// that contains itself; one that is only deep gives the same error here, so that writing always ends.
+const MAX_DEPTH: usize = 1_000;
+
+impl Serialize for Value {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Nested {
+            value: self,
+            depth: 0,
+        }
+        .serialize(serializer)
+    }
+}
+
+/// Returns the value as JSON; the error has encoding/json's words.
+pub fn to_json(value: &Value) -> Result<serde_json::Value, String> {
+    serde_json::to_value(value).map_err(|error| error.to_string())
+}
+
+/// A value and the number of containers around it.
+struct Nested<'value> {
+    value: &'value Value,
+    depth: usize,
+}
+
+impl Serialize for Nested<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.value {
+            Value::Nil | Value::TypedNil(_) => serializer.serialize_unit(),
+            Value::Bool(truth) => serializer.serialize_bool(*truth),
+            Value::Integer(integer) if integer.kind.is_unsigned() => {
+                serializer.serialize_u64(integer.unsigned())
+            }
+            Value::Integer(integer) => serializer.serialize_i64(integer.bits),
+            Value::Float(number) if number.is_finite() => serializer.serialize_f64(*number),
+            Value::Float(number) => {
+                let shown = float_text(*number, b'g', None);
+                Err(S::Error::custom(format_args!("json: unsupported value: {shown}")))
+            }
+            Value::String(text) => serializer.serialize_str(&json_text(text)),
+            Value::Bytes(bytes) => serializer.serialize_str(&STANDARD.encode(bytes)),
+            Value::List(list) if list.element() == Type::Integer(IntegerKind::Uint8) => {
+                serializer.serialize_str(&STANDARD.encode(bytes_of(list)))
+            }
+            Value::List(list) => {
+                let depth = self.inner_depth()?;
+                stack::with_room(|| serializer.collect_seq(list.iter().map(|value| Nested { value, depth })))
+            }
+            Value::Map(map) => {
+                let depth = self.inner_depth()?;
+                let entries = map.borrow();
+                let members = entries
+                    .iter()
+                    .map(|(key, value)| (json_text(key), Nested { value, depth }));
+                stack::with_room(|| serializer.collect_map(members))
+            }
+            Value::Object(object) => {
+                let depth = self.inner_depth()?;
+                match object.json() {
+                    Json::Value(value) => {
+                        stack::with_room(|| Nested { value: &value, depth }.serialize(serializer))
+                    }
+                    Json::Object(members) => {
+                        let members = members
+                            .iter()
+                            .map(|(name, value)| (name, Nested { value, depth }));
+                        stack::with_room(|| serializer.collect_map(members))
+                    }
+                }
+            }
+            Value::Complex(..) | Value::Function(_) => {
+                let type_name = self.value.type_name();
+                Err(S::Error::custom(format_args!(
+                    "json: unsupported type: {type_name}"
+                )))
+            }
+        }
+    }
+}
+
+impl Nested<'_> {
+    /// Returns the depth of what this container contains.
+    fn inner_depth<E: Error>(&self) -> Result<usize, E> {
+        if self.depth < MAX_DEPTH {
+            return Ok(self.depth + 1);
+        }
+        let type_name = self.value.type_name();
+        Err(E::custom(format_args!(
+            "json: unsupported value: encountered a cycle via {type_name}"
+        )))
+    }
+}
+
+/// Returns text as JSON can hold it: each byte that is not UTF-8 becomes U+FFFD.
+fn json_text(text: &[u8]) -> Cow<'_, str> {
+    if let Ok(text) = std::str::from_utf8(text) {
+        return Cow::Borrowed(text);
+    }
+    let mut valid = String::with_capacity(text.len());
+    for chunk in text.utf8_chunks() {
+        valid.push_str(chunk.valid());
+        valid.extend(chunk.invalid().iter().map(|_| char::REPLACEMENT_CHARACTER));
+    }
+    Cow::Owned(valid)
+}
+
+fn bytes_of(list: &List) -> Vec<u8> {
+    list.iter()
+        .filter_map(|item| match item {
+            Value::Integer(integer) => Some(integer.unsigned() as u8),
+            _ => None,
+        })
+        .collect()
+}
+
+impl From<&serde_json::Value> for Value {
+    fn from(json: &serde_json::Value) -> Value {
+        match json {
+            serde_json::Value::Null => Value::Nil,
+            serde_json::Value::Bool(truth) => Value::Bool(*truth),
+            serde_json::Value::Number(number) => Value::from(number),
+            serde_json::Value::String(text) => Value::string(text.as_str()),
+            serde_json::Value::Array(items) => {
+                stack::with_room(|| Value::list(items.iter().map(Value::from).collect()))
+            }
+            serde_json::Value::Object(members) => stack::with_room(|| {
+                Value::map(
+                    members
+                        .iter()
+                        .map(|(name, value)| (name.as_str(), Value::from(value))),
+                )
+            }),
+        }
+    }
+}
+
+impl From<serde_json::Value> for Value {
+    fn from(json: serde_json::Value) -> Value {
+        match json {
+            serde_json::Value::String(text) => Value::string(text),
+            serde_json::Value::Array(items) => {
+                stack::with_room(|| Value::list(items.into_iter().map(Value::from).collect()))
+            }
+            serde_json::Value::Object(members) => stack::with_room(|| {
+                Value::map(
+                    members
+                        .into_iter()
+                        .map(|(name, value)| (name, Value::from(value))),
+                )
+            }),
+            scalar => Value::from(&scalar),
+        }
+    }
+}
+
+impl From<&serde_json::Number> for Value {
+    /// Integers become `int64`, or `uint64` where only that holds them; all others `float64`.
+    fn from(number: &serde_json::Number) -> Value {
+        match (number.as_i64(), number.as_u64()) {
+            (Some(integer), _) => Value::int64(integer),
+            (None, Some(integer)) => Value::uint64(integer),
+            (None, None) => Value::Float(number.as_f64().unwrap_or(f64::NAN)),
+        }
+    }
+}
