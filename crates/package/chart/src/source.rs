@@ -1,16 +1,19 @@
 //! Where a render gets its time, randomness and keys from; injected, so that a render can be repeated.
 
 use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der};
 use aws_lc_rs::rsa::{KeyPair, KeySize};
+use gotemplate::Call;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
+use crate::host::Host;
 use crate::keys::{self, der};
 
 /// The time, randomness and keys of a render.
@@ -67,6 +70,11 @@ pub trait Source {
     }
 }
 
+/// Returns the source of the render that `call` belongs to; the machine's own outside of one.
+pub(crate) fn of(call: &Call<'_, '_>) -> Rc<dyn Source> {
+    Host::of(call).map_or_else(|| Rc::new(SystemSource) as Rc<dyn Source>, |host| Rc::clone(&host.source))
+}
+
 static PROGRAM_START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 /// The machine's clock and time zone and the operating system's randomness.
@@ -83,7 +91,9 @@ impl Source for SystemSource {
     }
 
     fn local_zone(&self) -> TimeZone {
-        TimeZone::system()
+        let zone = TimeZone::system();
+        // Go falls back to UTC where the machine's zone cannot be read.
+        if zone.is_unknown() { TimeZone::UTC } else { zone }
     }
 
     fn random_bytes(&self, buffer: &mut [u8]) {

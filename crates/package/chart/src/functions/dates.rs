@@ -1,0 +1,156 @@
+//! Dates: the present, formatting, reading, and arithmetic with durations.
+
+use gotemplate::{Call, Failure, Function, IntegerKind, Text, Type, Value};
+
+use crate::source;
+use crate::time::objects::{TIME, argument};
+use crate::time::{Duration, Location, Time};
+
+const HTML_DATE: &[u8] = b"2006-01-02";
+
+pub(crate) static FUNCTIONS: &[Function] = &[
+    Function::new("ago", &[Type::Any], ago),
+    Function::new("date", &[Type::String, Type::Any], |call| {
+        let layout = call.text(0);
+        Ok(formatted(call, &layout, 1, b"Local"))
+    }),
+    Function::new("date_in_zone", &[Type::String, Type::Any, Type::String], date_in_zone),
+    Function::new("dateInZone", &[Type::String, Type::Any, Type::String], date_in_zone),
+    Function::new("date_modify", &[Type::String, TIME], date_modify),
+    Function::new("dateModify", &[Type::String, TIME], date_modify),
+    Function::new("must_date_modify", &[Type::String, TIME], must_date_modify),
+    Function::new("mustDateModify", &[Type::String, TIME], must_date_modify),
+    Function::new("duration", &[Type::Any], |call| {
+        let seconds = match call.arguments.first() {
+            Some(Value::String(text)) => seconds_in(text),
+            Some(value) => int64(value).unwrap_or(0),
+            None => 0,
+        };
+        Ok(Value::string(Duration::from_seconds(seconds).to_string()))
+    }),
+    Function::new("durationRound", &[Type::Any], |call| {
+        let duration = match call.arguments.first() {
+            Some(Value::String(text)) => Duration::parse(text).unwrap_or(Duration(0)),
+            Some(value) => match value.as_object::<Time>() {
+                Some(time) => present(call).since(time),
+                None => Duration(int64(value).unwrap_or(0)),
+            },
+            None => Duration(0),
+        };
+        Ok(Value::string(rounded(duration)))
+    }),
+    Function::new("htmlDate", &[Type::Any], |call| Ok(formatted(call, HTML_DATE, 0, b"Local"))),
+    Function::new("htmlDateInZone", &[Type::Any, Type::String], |call| {
+        let zone = call.text(1);
+        Ok(formatted(call, HTML_DATE, 0, &zone))
+    }),
+    Function::new("mustToDate", &[Type::String, Type::String], |call| Ok(read(call)?.into())),
+    Function::new("toDate", &[Type::String, Type::String], |call| {
+        Ok(read(call).unwrap_or_else(|_| Time::zero()).into())
+    }),
+    Function::new("now", &[], |call| Ok(present(call).into())),
+    Function::new("unixEpoch", &[TIME], |call| {
+        Ok(Value::string(argument(call, 0).unix().to_string()))
+    }),
+];
+
+fn present(call: &Call<'_, '_>) -> Time {
+    let source = source::of(call);
+    let nanoseconds = source.now().as_nanosecond();
+    let per_second = 1_000_000_000;
+    let time = Time::from_unix(
+        nanoseconds.div_euclid(per_second) as i64,
+        nanoseconds.rem_euclid(per_second) as u32,
+        Location::local(call),
+    );
+    time.with_monotonic(source.elapsed().as_nanos() as i64)
+}
+
+/// Returns the time that an argument means: a time, or seconds since the Unix epoch; the present for all else.
+fn time_of(call: &Call<'_, '_>, index: usize, kinds: &[IntegerKind]) -> Time {
+    match call.arguments.get(index) {
+        Some(Value::Integer(integer)) if kinds.contains(&integer.kind) => {
+            Time::from_unix(integer.bits, 0, Location::local(call))
+        }
+        Some(value) => value.as_object::<Time>().cloned().unwrap_or_else(|| present(call)),
+        None => present(call),
+    }
+}
+
+fn formatted(call: &Call<'_, '_>, layout: &[u8], date: usize, zone: &[u8]) -> Value {
+    let time = time_of(call, date, &[IntegerKind::Int64, IntegerKind::Int, IntegerKind::Int32]);
+    let zone = std::str::from_utf8(zone).ok().and_then(|zone| Location::load(zone, &Location::local(call)));
+    Value::string(time.within(zone.unwrap_or(Location::Utc)).format(layout))
+}
+
+fn date_in_zone(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
+    let (layout, zone) = (call.text(0), call.text(2));
+    Ok(formatted(call, &layout, 1, &zone))
+}
+
+fn ago(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
+    let time = time_of(call, 0, &[IntegerKind::Int64, IntegerKind::Int]);
+    let since = present(call).since(&time).round(Duration::from_seconds(1));
+    Ok(Value::string(since.to_string()))
+}
+
+fn date_modify(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
+    let time = argument(call, 1);
+    Ok(match Duration::parse(&call.text(0)) {
+        Ok(duration) => time.add(duration).into(),
+        Err(_) => time.into(),
+    })
+}
+
+fn must_date_modify(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
+    Ok(argument(call, 1).add(Duration::parse(&call.text(0))?).into())
+}
+
+fn read(call: &Call<'_, '_>) -> Result<Time, String> {
+    Time::parse(&call.text(0), &call.text(1), &Location::local(call))
+}
+
+fn int64(value: &Value) -> Option<i64> {
+    match value {
+        Value::Integer(integer) if integer.kind == IntegerKind::Int64 => Some(integer.bits),
+        _ => None,
+    }
+}
+
+/// Reads a decimal number as Go's `strconv.ParseInt` does whose error is ignored: the nearest there is.
+fn seconds_in(text: &Text) -> i64 {
+    let (negative, digits) = match text.as_bytes() {
+        [b'-', digits @ ..] => (true, digits),
+        [b'+', digits @ ..] => (false, digits),
+        digits => (false, digits),
+    };
+    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+        return 0;
+    }
+    let nearest = if negative { i64::MIN } else { i64::MAX };
+    digits
+        .iter()
+        .try_fold(0i64, |number, digit| {
+            let digit = i64::from(digit - b'0');
+            number.checked_mul(10)?.checked_add(if negative { -digit } else { digit })
+        })
+        .unwrap_or(nearest)
+}
+
+/// Writes a duration in its largest unit alone, which it must exceed.
+fn rounded(duration: Duration) -> String {
+    const SECOND: u64 = 1_000_000_000;
+    const UNITS: [(u64, &str); 6] = [
+        (SECOND * 3600 * 24 * 365, "y"),
+        (SECOND * 3600 * 24 * 30, "mo"),
+        (SECOND * 3600 * 24, "d"),
+        (SECOND * 3600, "h"),
+        (SECOND * 60, "m"),
+        (SECOND, "s"),
+    ];
+    let total = duration.0.unsigned_abs();
+    match UNITS.into_iter().find(|(unit, _)| total > *unit) {
+        Some((unit, name)) => format!("{}{name}", total / unit),
+        None => "0s".into(),
+    }
+}
