@@ -203,7 +203,13 @@ fn slice(call: &mut Call<'_, '_>) -> Result {
 fn printed_arguments(call: &Call<'_, '_>) -> Text {
     match call.arguments.as_slice() {
         [Value::String(text)] => text.clone(),
-        arguments => Text::from(format::print(arguments)),
+        arguments => {
+            let printable = |argument: &Value| match argument {
+                Value::Nil => Value::from("<no value>"),
+                other => other.clone(),
+            };
+            Text::from(format::print(&arguments.iter().map(printable).collect::<Vec<_>>()))
+        }
     }
 }
 

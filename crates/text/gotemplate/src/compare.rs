@@ -1,6 +1,6 @@
 //! `eq` and `lt` as Go's templates define them: by basic kind, integers across signedness, nil with nil.
 
-use crate::evaluate::shown;
+use crate::evaluate::{shown, shown_as_text};
 use crate::execute::Dialect;
 use crate::types::Kind;
 use crate::value::Value;
@@ -73,7 +73,7 @@ pub(crate) fn equal(left: &Value, right: &Value, dialect: Dialect) -> Result<boo
             if !can_compare(left, right) {
                 return Err(non_comparable_types(left, right));
             }
-            return Err(format!("non-comparable type {}: {}", shown(right), right.type_name()));
+            return Err(format!("non-comparable type {}: {}", shown_as_text(right), right.type_name()));
         }
     })
 }
@@ -86,7 +86,7 @@ fn can_compare(left: &Value, right: &Value) -> bool {
 fn non_comparable_types(left: &Value, right: &Value) -> String {
     format!(
         "non-comparable types {}: {}, {}: {}",
-        shown(left),
+        shown_as_text(left),
         left.type_name(),
         right.type_name(),
         shown(right)

@@ -10,12 +10,11 @@ pub(crate) fn parse_number(text: &[u8], kind: TokenKind) -> Result<Number, Strin
     let mut number = Number { text: shown.as_ref().into(), ..Number::default() };
     match kind {
         TokenKind::CharConstant => {
-            let unquoted =
+            let (code, rest) =
                 unquote_char(text.get(1..).unwrap_or_default(), b'\'').map_err(|error| error.to_string())?;
-            if unquoted.rest != b"'" {
+            if rest != b"'" {
                 return Err(format!("malformed character constant: {shown}"));
             }
-            let code = u32::from(unquoted.value);
             number.integer = Some(i64::from(code));
             number.unsigned = Some(u64::from(code));
             number.float = Some(f64::from(code));
@@ -32,8 +31,8 @@ pub(crate) fn parse_number(text: &[u8], kind: TokenKind) -> Result<Number, Strin
         number.set_complex(0.0, imaginary);
         return Ok(number);
     }
-    number.unsigned = parse_uint(text, 0).ok();
-    number.integer = parse_int(text, 0).ok();
+    number.unsigned = parse_uint(&shown, 0).ok();
+    number.integer = parse_int(&shown, 0).ok();
     if number.integer == Some(0) && number.unsigned.is_none() {
         number.unsigned = Some(0);
     }
@@ -41,7 +40,7 @@ pub(crate) fn parse_number(text: &[u8], kind: TokenKind) -> Result<Number, Strin
         number.float = Some(integer as f64);
     } else if let Some(unsigned) = number.unsigned {
         number.float = Some(unsigned as f64);
-    } else if let Ok(float) = parse_float(text) {
+    } else if let Ok(float) = parse_float(&shown) {
         if !shown.contains(['.', 'e', 'E', 'p', 'P']) {
             return Err(format!("integer overflow: {shown:?}"));
         }

@@ -41,7 +41,7 @@ impl Executor<'_> {
             value = Some(Reflected::plain(result.value));
         }
         let value = value.unwrap_or_default();
-        frame.declare(pipeline, &value);
+        frame.declare(pipeline, &value)?;
         Ok(value)
     }
 
@@ -305,7 +305,9 @@ impl Executor<'_> {
                 if let Value::String(text) = &value {
                     self.charge(frame, (text.len() / BYTES_PER_STEP) as u64)?;
                 }
-                Ok(Reflected::plain(value))
+                // Only a function that returns an interface can return nothing.
+                let in_interface = matches!(value, Value::Nil);
+                Ok(Reflected { value, in_interface })
             }
             Err(failure) => {
                 frame.at = Some(node);
@@ -341,7 +343,7 @@ impl Executor<'_> {
         callee: &str,
         mut arguments: Vec<Value>,
     ) -> std::result::Result<Value, Failure> {
-        let function = match arguments.remove(0) {
+        let function = match builtins::without_interface(arguments.remove(0)) {
             Value::Function(function) => function,
             Value::Nil => return Err("call of nil".into()),
             other => {
@@ -551,6 +553,11 @@ pub(crate) fn is_assignable(value: &Value, parameter: Type) -> bool {
         }
         _ => false,
     }
+}
+
+/// Shows a value in messages as `%s` does.
+pub(crate) fn shown_as_text(value: &Value) -> String {
+    String::from_utf8_lossy(&format::sprintf(b"%s", std::slice::from_ref(value))).into_owned()
 }
 
 /// Shows a value in messages as `%v` does.

@@ -128,9 +128,13 @@ impl<'template> Frame<'template> {
         Frame { template, at: None, variables: vec![("$", dollar)] }
     }
 
-    fn set(&mut self, name: &str, value: Reflected) {
-        if let Some((_, slot)) = self.variables.iter_mut().rev().find(|(known, _)| *known == name) {
-            *slot = value;
+    fn set(&mut self, name: &str, value: Reflected) -> Result<()> {
+        match self.variables.iter_mut().rev().find(|(known, _)| *known == name) {
+            Some((_, slot)) => {
+                *slot = value;
+                Ok(())
+            }
+            None => Err(self.fail(format!("undefined variable: {name}"))),
         }
     }
 
@@ -139,14 +143,15 @@ impl<'template> Frame<'template> {
     }
 
     /// Puts the value of a pipeline into the variables that it declares or assigns.
-    pub(crate) fn declare(&mut self, pipeline: &'template Pipeline, value: &Reflected) {
+    pub(crate) fn declare(&mut self, pipeline: &'template Pipeline, value: &Reflected) -> Result<()> {
         for name in &pipeline.declarations {
             if pipeline.assigns {
-                self.set(name, value.clone());
+                self.set(name, value.clone())?;
             } else {
                 self.variables.push((name, value.clone()));
             }
         }
+        Ok(())
     }
 
     /// Returns the error for what went wrong at the current node.
@@ -341,13 +346,12 @@ impl<'run> Executor<'run> {
         let mark = frame.variables.len();
         let value = self.evaluate_pipeline(frame, dot, &branch.pipeline)?.value;
         let mut any = false;
-        let mut outcome = Ok(());
         match &value {
             Value::List(list) => {
                 for (index, item) in list.iter().enumerate() {
                     any = true;
                     let element = Reflected::element(item.clone(), list.element());
-                    if !self.one_iteration(frame, branch, Value::int(index as i64), element, &mut outcome) {
+                    if !self.one_iteration(frame, branch, Value::int(index as i64), element)? {
                         break;
                     }
                 }
@@ -357,7 +361,7 @@ impl<'run> Executor<'run> {
                     any = true;
                     let byte = Integer::signed(crate::types::IntegerKind::Uint8, i64::from(*byte));
                     let element = Reflected::plain(Value::Integer(byte));
-                    if !self.one_iteration(frame, branch, Value::int(index as i64), element, &mut outcome) {
+                    if !self.one_iteration(frame, branch, Value::int(index as i64), element)? {
                         break;
                     }
                 }
@@ -366,7 +370,7 @@ impl<'run> Executor<'run> {
                 for (key, item) in map.entries() {
                     any = true;
                     let element = Reflected::element(item, map.element());
-                    if !self.one_iteration(frame, branch, Value::String(key), element, &mut outcome) {
+                    if !self.one_iteration(frame, branch, Value::String(key), element)? {
                         break;
                     }
                 }
@@ -380,13 +384,7 @@ impl<'run> Executor<'run> {
                 for index in 0..count.wide().max(0) {
                     any = true;
                     let element = Value::Integer(Integer { kind: count.kind, bits: index as i64 });
-                    if !self.one_iteration(
-                        frame,
-                        branch,
-                        Value::Nil,
-                        Reflected::plain(element),
-                        &mut outcome,
-                    ) {
+                    if !self.one_iteration(frame, branch, Value::Nil, Reflected::plain(element))? {
                         break;
                     }
                 }
@@ -399,7 +397,6 @@ impl<'run> Executor<'run> {
                 return Err(frame.fail(format!("range can't iterate over {shown}")));
             }
         }
-        outcome?;
         let flow = match &branch.otherwise {
             Some(otherwise) if !any => self.walk_list(frame, dot, otherwise)?,
             _ => Flow::On,
@@ -415,16 +412,15 @@ impl<'run> Executor<'run> {
         branch: &'t Branch,
         index: Value,
         element: Reflected,
-        outcome: &mut Result<()>,
-    ) -> bool {
+    ) -> Result<bool> {
         let mark = frame.variables.len();
         let pipeline = &branch.pipeline;
         match pipeline.declarations.as_slice() {
             [] => {}
-            [only] if pipeline.assigns => frame.set(only, element.clone()),
+            [only] if pipeline.assigns => frame.set(only, element.clone())?,
             [first, second, ..] if pipeline.assigns => {
-                frame.set(first, Reflected::plain(index));
-                frame.set(second, element.clone());
+                frame.set(first, Reflected::plain(index))?;
+                frame.set(second, element.clone())?;
             }
             declarations => {
                 // The pipeline has pushed one variable for each declaration.
@@ -438,16 +434,9 @@ impl<'run> Executor<'run> {
                 }
             }
         }
-        let flow = self.walk_list(frame, &element, &branch.body);
+        let flow = self.walk_list(frame, &element, &branch.body)?;
         frame.variables.truncate(mark);
-        match flow {
-            Ok(Flow::On | Flow::Continue) => true,
-            Ok(Flow::Break) => false,
-            Err(error) => {
-                *outcome = Err(error);
-                false
-            }
-        }
+        Ok(flow != Flow::Break)
     }
 
     fn walk_template<'t>(
@@ -482,14 +471,17 @@ impl<'run> Executor<'run> {
                 let node = frame.at.map(|at| at.describe(&frame.template.source)).unwrap_or_default();
                 return Err(frame.fail(format!("can't print {node} of type {}", value.type_name())));
             }
-            Value::Object(object) if object.kind() == Kind::Pointer && object.text().is_none() => {
-                // A pointer is followed before it is printed, so the `&` of the pointer's own form is not shown.
-                let start = self.output.len();
-                format::append_value(&mut self.output, value);
-                if self.output.get(start) == Some(&b'&') {
-                    self.output.remove(start);
+            Value::Object(object) => match object.text_behind_pointer() {
+                Some(text) => self.output.extend_from_slice(text.as_bytes()),
+                None => {
+                    // A pointer is followed before it is printed, so the `&` of its own form is not shown.
+                    let start = self.output.len();
+                    format::append_value(&mut self.output, value);
+                    if object.kind() == Kind::Pointer && self.output.get(start) == Some(&b'&') {
+                        self.output.remove(start);
+                    }
                 }
-            }
+            },
             _ => format::append_value(&mut self.output, value),
         }
         self.check_output(frame)

@@ -34,6 +34,11 @@ pub trait Object: Any {
         None
     }
 
+    /// Returns what an action prints for it: also a `String` method that only the pointer has counts there.
+    fn text_behind_pointer(&self) -> Option<String> {
+        self.text()
+    }
+
     /// Returns the value that `encoding/json` writes for it: a map, or text; keys in the struct's order.
     fn json(&self) -> Json {
         Json::Object(self.fields().into_iter().map(|(name, value)| (name.to_owned(), value)).collect())

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use crate::constant;
 use crate::format;
 use crate::functions::Functions;
@@ -34,7 +36,7 @@ pub struct ParseError {
 /// The first is the one that carries the source's own name.
 pub(crate) fn parse(
     name: &str,
-    source: Arc<[u8]>,
+    source: Bytes,
     functions: &Functions,
 ) -> Result<Vec<Template>> {
     if source.len() > MAX_SOURCE_BYTES {
@@ -48,7 +50,7 @@ pub(crate) fn parse(
         });
     }
     let file: Arc<str> = Arc::from(name);
-    let text = Arc::clone(&source);
+    let text = source.clone();
     let mut parser = Parser {
         lexer: Lexer::new(&text),
         source: &text,
@@ -64,7 +66,7 @@ pub(crate) fn parse(
 }
 
 struct Shared {
-    source: Arc<[u8]>,
+    source: Bytes,
     file: Arc<str>,
 }
 
@@ -222,7 +224,7 @@ impl<'source> Parser<'source> {
         self.trees.push(Template::new(
             name,
             Arc::clone(&self.shared.file),
-            Arc::clone(&self.shared.source),
+            self.shared.source.clone(),
             root,
             is_empty,
         ));

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use crate::functions::Functions;
 use crate::node::NodeList;
 use crate::parse::{ParseError, parse};
@@ -13,7 +15,7 @@ use crate::value::Text;
 pub struct Template {
     pub(crate) name: Text,
     pub(crate) file: Arc<str>,
-    pub(crate) source: Arc<[u8]>,
+    pub(crate) source: Bytes,
     pub(crate) root: NodeList,
     is_empty: bool,
 }
@@ -22,7 +24,7 @@ impl Template {
     pub(crate) fn new(
         name: Text,
         file: Arc<str>,
-        source: Arc<[u8]>,
+        source: Bytes,
         root: NodeList,
         is_empty: bool,
     ) -> Template {
@@ -67,6 +69,20 @@ impl fmt::Debug for Template {
     }
 }
 
+/// What one source holds, parsed: the template of its own name, and those that it defines. Shared between sets.
+#[derive(Clone, Debug)]
+pub struct Parsed {
+    templates: Arc<[Arc<Template>]>,
+}
+
+impl Parsed {
+    /// Parses a source; functions are found now, so that a name that does not exist is an error now.
+    pub fn new(name: &str, source: Bytes, functions: &Functions) -> Result<Parsed, ParseError> {
+        let templates = parse(name, source, functions)?;
+        Ok(Parsed { templates: templates.into_iter().map(Arc::new).collect() })
+    }
+}
+
 /// A set of templates that can call each other.
 #[derive(Clone, Default)]
 pub struct Templates {
@@ -80,21 +96,23 @@ impl Templates {
         Templates { own: HashMap::new(), below: Some(below) }
     }
 
-    /// Parses a source and adds the templates that it holds.
+    /// Adds what a source holds.
     ///
     /// As in Go, a template replaces one of the same name, unless it is empty.
-    pub fn parse(
-        &mut self,
-        name: &str,
-        source: Arc<[u8]>,
-        functions: &Functions,
-    ) -> Result<(), ParseError> {
-        for template in parse(name, source, functions)? {
+    pub fn add(&mut self, parsed: &Parsed) {
+        for template in parsed.templates.iter() {
             if !(template.is_empty && self.get(&template.name).is_some()) {
-                self.own.insert(template.name.clone(), Arc::new(template));
+                self.own.insert(template.name.clone(), Arc::clone(template));
             }
         }
-        Ok(())
+    }
+
+    /// Adds what a source holds, and its own template even where that is empty: it is about to be executed.
+    pub fn add_over_everything(&mut self, parsed: &Parsed) {
+        self.add(parsed);
+        for template in parsed.templates.iter().filter(|template| *template.name == *template.file.as_bytes()) {
+            self.own.insert(template.name.clone(), Arc::clone(template));
+        }
     }
 
     /// Returns the template of that name.

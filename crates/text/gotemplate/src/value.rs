@@ -385,11 +385,14 @@ impl Deref for List {
 
 /// A Go map with string keys, shared and mutable; iterates in key order.
 #[derive(Clone)]
-pub struct Map(Rc<MapData>);
+pub struct Map {
+    data: Rc<MapData>,
+    /// The type under which this handle sees the map; Go converts between named types without copying.
+    named: Option<&'static NamedType>,
+}
 
 struct MapData {
     element: Type,
-    named: Option<&'static NamedType>,
     entries: RefCell<BTreeMap<Text, Value>>,
 }
 
@@ -402,90 +405,100 @@ impl Default for Map {
 impl Map {
     /// Returns an empty `map[string]interface {}`.
     pub fn new() -> Map {
-        Map::of(Type::Any, None, BTreeMap::new())
+        Map::of(Type::Any, BTreeMap::new())
     }
 
-    /// Returns a map of the given element type, and named type where it has one.
-    pub fn of(element: Type, named: Option<&'static NamedType>, entries: BTreeMap<Text, Value>) -> Map {
-        Map(Rc::new(MapData { element, named, entries: RefCell::new(entries) }))
+    /// Returns a map of the given element type.
+    pub fn of(element: Type, entries: BTreeMap<Text, Value>) -> Map {
+        Map { data: Rc::new(MapData { element, entries: RefCell::new(entries) }), named: None }
+    }
+
+    /// Returns the same map under a named type, which may have methods.
+    pub fn named(&self, named: &'static NamedType) -> Map {
+        Map { data: Rc::clone(&self.data), named: Some(named) }
+    }
+
+    /// Returns the same map without its named type.
+    pub fn unnamed(&self) -> Map {
+        Map { data: Rc::clone(&self.data), named: None }
     }
 
     /// Returns the type of the values.
     pub fn element(&self) -> Type {
-        self.0.element
+        self.data.element
     }
 
     /// Returns the named type, where it has one.
     pub fn named_type(&self) -> Option<&'static NamedType> {
-        self.0.named
+        self.named
     }
 
     /// Writes the name of the Go type.
     pub fn type_name(&self) -> String {
-        match self.0.named {
+        match self.named {
             Some(named) => named.name.to_owned(),
-            None => format!("map[string]{}", self.0.element),
+            None => format!("map[string]{}", self.data.element),
         }
     }
 
     /// Returns the value at `key`.
     pub fn get(&self, key: impl AsRef<[u8]>) -> Option<Value> {
-        self.0.entries.borrow().get(key.as_ref()).cloned()
+        self.data.entries.borrow().get(key.as_ref()).cloned()
     }
 
     /// Returns whether there is an entry at `key`.
     pub fn contains_key(&self, key: impl AsRef<[u8]>) -> bool {
-        self.0.entries.borrow().contains_key(key.as_ref())
+        self.data.entries.borrow().contains_key(key.as_ref())
     }
 
     /// Puts `value` at `key`, seen by everyone who shares this map.
     pub fn insert(&self, key: impl Into<Text>, value: Value) {
-        self.0.entries.borrow_mut().insert(key.into(), value);
+        self.data.entries.borrow_mut().insert(key.into(), value);
     }
 
     /// Takes the entry at `key` out, for everyone who shares this map.
     pub fn remove(&self, key: impl AsRef<[u8]>) -> Option<Value> {
-        self.0.entries.borrow_mut().remove(key.as_ref())
+        self.data.entries.borrow_mut().remove(key.as_ref())
     }
 
     /// Returns the number of entries.
     pub fn len(&self) -> usize {
-        self.0.entries.borrow().len()
+        self.data.entries.borrow().len()
     }
 
     /// Returns whether there are no entries.
     pub fn is_empty(&self) -> bool {
-        self.0.entries.borrow().is_empty()
+        self.data.entries.borrow().is_empty()
     }
 
     /// Returns a snapshot of the entries in key order; the map may change while it is read.
     pub fn entries(&self) -> Vec<(Text, Value)> {
-        self.0.entries.borrow().iter().map(|(key, value)| (key.clone(), value.clone())).collect()
+        self.data.entries.borrow().iter().map(|(key, value)| (key.clone(), value.clone())).collect()
     }
 
     /// Borrows the entries; the map must not be changed while the borrow lives.
     pub fn borrow(&self) -> Ref<'_, BTreeMap<Text, Value>> {
-        self.0.entries.borrow()
+        self.data.entries.borrow()
     }
 
     /// Borrows the entries for changing; no other borrow may live meanwhile.
     pub fn borrow_mut(&self) -> RefMut<'_, BTreeMap<Text, Value>> {
-        self.0.entries.borrow_mut()
+        self.data.entries.borrow_mut()
     }
 
     /// Returns whether two handles are the same map in memory.
     pub fn is_same(&self, other: &Map) -> bool {
-        Rc::ptr_eq(&self.0, &other.0)
+        Rc::ptr_eq(&self.data, &other.data)
     }
 
     /// Returns a number that identifies this map while it lives.
     pub fn identity(&self) -> usize {
-        Rc::as_ptr(&self.0).cast::<()>() as usize
+        Rc::as_ptr(&self.data).cast::<()>() as usize
     }
 }
 
 impl FromIterator<(Text, Value)> for Map {
     fn from_iter<I: IntoIterator<Item = (Text, Value)>>(entries: I) -> Map {
-        Map::of(Type::Any, None, entries.into_iter().collect())
+        Map::of(Type::Any, entries.into_iter().collect())
     }
 }

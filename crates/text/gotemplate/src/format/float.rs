@@ -45,12 +45,31 @@ fn push_zeros(text: &mut String, count: usize) {
 /// Returns the digits without the point, and the decimal exponent of the first digit.
 fn significant_digits(magnitude: f64, count: Option<usize>) -> (String, i32) {
     let written = match count {
-        Some(count) => format!("{magnitude:.*e}", count.clamp(1, MAX_EXACT_DIGITS) - 1),
-        None => format!("{magnitude:e}"),
+        Some(count) => exact_digits(magnitude, count),
+        None => shortest_digits(magnitude),
     };
     let (mantissa, exponent) = written.split_once('e').unwrap_or((&written, "0"));
     let digits = mantissa.chars().filter(|&character| character != '.').collect();
     (digits, exponent.parse().unwrap_or(0))
+}
+
+/// Writes a number with so many significant digits, rounded half to even.
+fn exact_digits(magnitude: f64, count: usize) -> String {
+    format!("{magnitude:.*e}", count.clamp(1, MAX_EXACT_DIGITS) - 1)
+}
+
+/// The least number of digits with which two texts can be equally near to a number and read back as it.
+const LEAST_TIED_DIGITS: usize = 16;
+
+/// Writes a number with the fewest digits that read back as it; of two that are equally near, the even one.
+fn shortest_digits(magnitude: f64) -> String {
+    let shortest = format!("{magnitude:e}");
+    let count = shortest.bytes().take_while(|&byte| byte != b'e').filter(u8::is_ascii_digit).count();
+    if count < LEAST_TIED_DIGITS {
+        return shortest;
+    }
+    let even = exact_digits(magnitude, count);
+    if even.parse() == Ok(magnitude) { even } else { shortest }
 }
 
 fn scientific(text: &mut String, magnitude: f64, precision: Option<usize>, letter: char) {
@@ -86,7 +105,10 @@ fn fixed(text: &mut String, magnitude: f64, precision: Option<usize>) {
             text.push_str(&format!("{magnitude:.exact$}"));
             push_zeros(text, places - exact);
         }
-        None => text.push_str(&magnitude.to_string()),
+        None => {
+            let (digits, exponent) = significant_digits(magnitude, None);
+            push_positional(text, &digits, exponent + 1);
+        }
     }
 }
 
@@ -113,16 +135,23 @@ fn general(text: &mut String, magnitude: f64, precision: Option<usize>, letter: 
         push_scientific(text, digits, count - 1, decimal_exponent, letter);
         return;
     }
-    if point <= 0 {
+    if zero {
         text.push('0');
-        if !zero {
-            text.push('.');
-            push_zeros(text, point.unsigned_abs() as usize);
-            text.push_str(digits);
-        }
-    } else if count <= before_point {
+    } else {
+        push_positional(text, digits, point);
+    }
+}
+
+/// Writes digits with the point after the first `point` of them, and zeros where digits are missing.
+fn push_positional(text: &mut String, digits: &str, point: i32) {
+    let before_point = usize::try_from(point).unwrap_or(0);
+    if point <= 0 {
+        text.push_str("0.");
+        push_zeros(text, point.unsigned_abs() as usize);
         text.push_str(digits);
-        push_zeros(text, before_point - count);
+    } else if digits.len() <= before_point {
+        text.push_str(digits);
+        push_zeros(text, before_point - digits.len());
     } else {
         let (whole, fraction) = digits.split_at(before_point);
         text.push_str(whole);

@@ -58,6 +58,7 @@ impl<'out> Printer<'out> {
             (_, Value::TypedNil(Type::Bytes)) if self.layout.go_syntax && verb == 'v' => {
                 self.write("[]byte(nil)");
             }
+            (_, Value::TypedNil(Type::Bytes)) => self.value(value, verb, true),
             _ => {
                 if !self.by_method(value, verb) {
                     self.value(value, verb, true);
