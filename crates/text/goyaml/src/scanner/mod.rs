@@ -1,0 +1,683 @@
+//! Text into tokens, with libyaml's idea of indentation and of keys that only their colon gives away.
+//!
+//! `names` scans directives, anchors and tags, `scalars` scans values; this file holds the position in the
+//! text, the queue of tokens and the decisions about what comes next.
+
+mod names;
+mod scalars;
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+
+use crate::error::{Error, Mark};
+use crate::input::{Blocks, Input};
+use crate::limits::{MAX_BLOCK_INDENTS, MAX_FLOW_LEVEL, MAX_SIMPLE_KEY_CHARS};
+
+/// A piece of text: a range of the input, or of the scratch text where the input had to be changed.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Span {
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+    pub(crate) in_scratch: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TokenKind {
+    StreamStart,
+    StreamEnd,
+    VersionDirective { major: u8, minor: u8 },
+    TagDirective,
+    DocumentStart,
+    DocumentEnd,
+    BlockSequenceStart,
+    BlockMappingStart,
+    BlockEnd,
+    FlowSequenceStart,
+    FlowSequenceEnd,
+    FlowMappingStart,
+    FlowMappingEnd,
+    BlockEntry,
+    FlowEntry,
+    Key,
+    Value,
+    Alias,
+    Anchor,
+    Tag,
+    Scalar { plain: bool },
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Token {
+    pub(crate) kind: TokenKind,
+    pub(crate) start: Mark,
+    pub(crate) end: Mark,
+    /// A scalar's value, an anchor's name, or a tag's handle.
+    pub(crate) text: Span,
+    /// A tag's suffix, or the prefix that a directive gives to a handle.
+    pub(crate) suffix: Span,
+}
+
+/// A token that turns out to be a key if a colon follows it on its line.
+#[derive(Debug, Clone, Copy, Default)]
+struct SimpleKey {
+    possible: bool,
+    required: bool,
+    token_number: usize,
+    mark: Mark,
+}
+
+pub(crate) struct Scanner<'a> {
+    input: Input<'a>,
+    /// Values that differ from their source text: folded lines, escapes.
+    pub(crate) scratch: String,
+    /// Line breaks that a scalar has passed but not yet taken in.
+    breaks: String,
+
+    position: usize,
+    mark: Mark,
+    /// How much of the text go-yaml would have read by now, and where its buffer begins.
+    read_up_to: usize,
+    next_block: usize,
+    padding: usize,
+    buffer_start: usize,
+
+    started: bool,
+    tokens: VecDeque<Token>,
+    tokens_taken: usize,
+    token_ready: bool,
+
+    indent: i32,
+    indents: Vec<i32>,
+    flow_level: usize,
+    simple_key_allowed: bool,
+    /// One candidate for each open flow level; their token numbers rise.
+    simple_keys: Vec<SimpleKey>,
+}
+
+impl<'a> Scanner<'a> {
+    pub(crate) fn new(input: Input<'a>) -> Self {
+        let read_up_to = if input.blocks.is_some() { 0 } else { usize::MAX };
+        Self {
+            input,
+            scratch: String::new(),
+            breaks: String::new(),
+            position: 0,
+            mark: Mark::default(),
+            read_up_to,
+            next_block: 0,
+            padding: 0,
+            buffer_start: 0,
+            started: false,
+            tokens: VecDeque::new(),
+            tokens_taken: 0,
+            token_ready: false,
+            indent: -1,
+            indents: Vec::new(),
+            flow_level: 0,
+            simple_key_allowed: true,
+            simple_keys: vec![SimpleKey::default()],
+        }
+    }
+
+    /// Returns the text that `span` stands for.
+    pub(crate) fn text(&self, span: Span) -> &str {
+        let source: &str = if span.in_scratch {
+            &self.scratch
+        } else {
+            &self.input.text
+        };
+        source
+            .get(span.start as usize..span.end as usize)
+            .unwrap_or_default()
+    }
+
+    /// Returns the text that the spans of the input point into.
+    pub(crate) fn shared_input(&self) -> Cow<'a, str> {
+        self.input.text.clone()
+    }
+
+    /// Hands over the scratch text of the document that just ended.
+    pub(crate) fn take_scratch(&mut self) -> String {
+        if self
+            .tokens
+            .iter()
+            .any(|token| token.text.in_scratch || token.suffix.in_scratch)
+        {
+            self.scratch.clone()
+        } else {
+            std::mem::take(&mut self.scratch)
+        }
+    }
+
+    /// Returns the next token without taking it.
+    #[inline]
+    pub(crate) fn peek(&mut self) -> Result<Token, Error> {
+        if !self.token_ready {
+            self.fetch_more_tokens()?;
+        }
+        // fetch_more_tokens leaves at least one token in the queue.
+        self.tokens
+            .front()
+            .copied()
+            .ok_or_else(|| Error::yaml("attempted to go past the end of stream"))
+    }
+
+    #[inline]
+    pub(crate) fn skip_token(&mut self) {
+        self.token_ready = false;
+        self.tokens_taken += 1;
+        self.tokens.pop_front();
+    }
+
+    // ---- The text at the position ----
+
+    #[inline]
+    fn byte(&self, offset: usize) -> u8 {
+        self.input
+            .text
+            .as_bytes()
+            .get(self.position + offset)
+            .copied()
+            .unwrap_or(0)
+    }
+
+    #[inline]
+    fn at_end(&self) -> bool {
+        self.position >= self.input.text.len()
+    }
+
+    /// Returns how many bytes the line break at `offset` has, or 0.
+    #[inline]
+    fn break_length(&self, offset: usize) -> usize {
+        match self.byte(offset) {
+            b'\n' => 1,
+            b'\r' if self.byte(offset + 1) == b'\n' => 2,
+            b'\r' => 1,
+            0xC2 if self.byte(offset + 1) == 0x85 => 2,
+            0xE2 if self.byte(offset + 1) == 0x80 && matches!(self.byte(offset + 2), 0xA8 | 0xA9) => 3,
+            _ => 0,
+        }
+    }
+
+    #[inline]
+    fn is_break(&self, offset: usize) -> bool {
+        self.break_length(offset) > 0
+    }
+
+    #[inline]
+    fn is_blank(&self, offset: usize) -> bool {
+        matches!(self.byte(offset), b' ' | b'\t')
+    }
+
+    /// Whether a line ends at `offset`.
+    #[inline]
+    fn is_break_or_end(&self, offset: usize) -> bool {
+        self.byte(offset) == 0 || self.is_break(offset)
+    }
+
+    /// Whether a word ends at `offset`.
+    #[inline]
+    fn is_blank_or_end(&self, offset: usize) -> bool {
+        self.is_blank(offset) || self.is_break_or_end(offset)
+    }
+
+    #[inline]
+    fn skip(&mut self) {
+        let lead = self.byte(0);
+        self.position += character_length(lead);
+        self.mark.column += 1;
+    }
+
+    fn skip_ascii(&mut self, count: usize) {
+        self.position += count;
+        self.mark.column += count as u32;
+    }
+
+    fn skip_break(&mut self) {
+        self.take_break();
+    }
+
+    /// Passes a line break and returns what it means: the Unicode separators stand for themselves.
+    fn take_break(&mut self) -> &'static str {
+        let length = self.break_length(0);
+        let meaning = match (length, self.byte(2)) {
+            (0, _) => return "",
+            (3, 0xA8) => "\u{2028}",
+            (3, _) => "\u{2029}",
+            _ => "\n",
+        };
+        self.position += length;
+        self.mark.line += 1;
+        self.mark.column = 0;
+        meaning
+    }
+
+    fn at_document_indicator(&self) -> bool {
+        self.mark.column == 0
+            && matches!(
+                (self.byte(0), self.byte(1), self.byte(2)),
+                (b'-', b'-', b'-') | (b'.', b'.', b'.')
+            )
+            && self.is_blank_or_end(3)
+    }
+
+    /// Does what go-yaml does when it wants `count` more characters: read a block and look at all of it.
+    #[inline]
+    fn ensure(&mut self, count: usize) -> Result<(), Error> {
+        if self.position.saturating_add(4 * count) <= self.read_up_to {
+            Ok(())
+        } else {
+            self.read_blocks(count)
+        }
+    }
+
+    #[cold]
+    fn read_blocks(&mut self, count: usize) -> Result<(), Error> {
+        let Some(Blocks { ends, fault }) = &self.input.blocks else {
+            return Ok(());
+        };
+        let text: &str = &self.input.text;
+        let unread = |up_to: usize| {
+            text.get(self.position..up_to)
+                .map_or(0, |part| part.chars().take(count).count())
+        };
+        if unread(self.read_up_to) + self.padding >= count {
+            return Ok(());
+        }
+        self.buffer_start = self.position;
+        while unread(self.read_up_to) < count {
+            if let Some(&end) = ends.get(self.next_block) {
+                self.read_up_to = end;
+                self.next_block += 1;
+            } else if let Some(fault) = fault {
+                return Err(Error::yaml(fault).at(self.mark));
+            } else {
+                self.padding += 1;
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// go-yaml looks for a byte order mark at the start of its buffer, not at the position.
+    fn buffer_starts_with_byte_order_mark(&self) -> bool {
+        self.input.blocks.is_some()
+            && self
+                .input
+                .text
+                .as_bytes()
+                .get(self.buffer_start..)
+                .is_some_and(|rest| rest.starts_with(b"\xEF\xBB\xBF"))
+    }
+
+    fn error<T>(&self, problem: &str) -> Result<T, Error> {
+        Err(Error::scanner(problem, self.mark))
+    }
+
+    // ---- The queue of tokens ----
+
+    fn fetch_more_tokens(&mut self) -> Result<(), Error> {
+        while self.tokens.is_empty() || self.front_may_be_key()? {
+            self.fetch_next_token()?;
+        }
+        self.token_ready = true;
+        Ok(())
+    }
+
+    /// Whether the first token in the queue waits for the colon that would make it a key.
+    fn front_may_be_key(&mut self) -> Result<bool, Error> {
+        let first = match self.simple_keys.last() {
+            // Most tokens are scanned outside of flow collections.
+            Some(key) if self.simple_keys.len() == 1 => {
+                if !key.possible || key.token_number != self.tokens_taken {
+                    return Ok(false);
+                }
+                0
+            }
+            _ => self
+                .simple_keys
+                .partition_point(|key| key.token_number < self.tokens_taken),
+        };
+        for index in first..self.simple_keys.len() {
+            let Some(&key) = self.simple_keys.get(index) else {
+                break;
+            };
+            if key.token_number != self.tokens_taken {
+                break;
+            }
+            if key.possible {
+                return self.simple_key_is_valid(index);
+            }
+        }
+        Ok(false)
+    }
+
+    fn push(&mut self, kind: TokenKind, start: Mark) {
+        self.push_text(kind, start, Span::default(), Span::default());
+    }
+
+    fn push_text(&mut self, kind: TokenKind, start: Mark, text: Span, suffix: Span) {
+        self.tokens.push_back(Token {
+            kind,
+            start,
+            end: self.mark,
+            text,
+            suffix,
+        });
+    }
+
+    fn insert(&mut self, token_number: usize, kind: TokenKind, mark: Mark) {
+        let index = token_number
+            .saturating_sub(self.tokens_taken)
+            .min(self.tokens.len());
+        let token = Token {
+            kind,
+            start: mark,
+            end: mark,
+            text: Span::default(),
+            suffix: Span::default(),
+        };
+        self.tokens.insert(index, token);
+    }
+
+    fn next_token_number(&self) -> usize {
+        self.tokens_taken + self.tokens.len()
+    }
+
+    fn fetch_next_token(&mut self) -> Result<(), Error> {
+        self.ensure(1)?;
+        if !self.started {
+            self.started = true;
+            self.push(TokenKind::StreamStart, self.mark);
+            return Ok(());
+        }
+        self.skip_to_next_token()?;
+        self.unroll_indent(self.mark.column as i32);
+        self.ensure(4)?;
+
+        if self.at_end() {
+            return self.fetch_stream_end();
+        }
+        let byte = self.byte(0);
+        if self.mark.column == 0 {
+            if byte == b'%' {
+                return self.fetch_directive();
+            }
+            if self.at_document_indicator() {
+                let kind = if byte == b'-' {
+                    TokenKind::DocumentStart
+                } else {
+                    TokenKind::DocumentEnd
+                };
+                return self.fetch_document_indicator(kind);
+            }
+        }
+        let in_flow = self.flow_level > 0;
+        match byte {
+            b'[' => self.fetch_flow_start(TokenKind::FlowSequenceStart),
+            b'{' => self.fetch_flow_start(TokenKind::FlowMappingStart),
+            b']' => self.fetch_flow_end(TokenKind::FlowSequenceEnd),
+            b'}' => self.fetch_flow_end(TokenKind::FlowMappingEnd),
+            b',' => self.fetch_flow_entry(),
+            b'-' if self.is_blank_or_end(1) => self.fetch_block_entry(),
+            b'?' if in_flow || self.is_blank_or_end(1) => self.fetch_key(),
+            b':' if in_flow || self.is_blank_or_end(1) => self.fetch_value(),
+            b'*' => self.fetch_anchor(TokenKind::Alias),
+            b'&' => self.fetch_anchor(TokenKind::Anchor),
+            b'!' => self.fetch_tag(),
+            b'|' if !in_flow => self.fetch_block_scalar(true),
+            b'>' if !in_flow => self.fetch_block_scalar(false),
+            b'\'' => self.fetch_quoted_scalar(true),
+            b'"' => self.fetch_quoted_scalar(false),
+            b' ' | b'\t' | b'#' | b'|' | b'>' | b'%' | b'@' | b'`' => {
+                self.error("found character that cannot start any token")
+            }
+            _ => self.fetch_plain_scalar(),
+        }
+    }
+
+    fn skip_to_next_token(&mut self) -> Result<(), Error> {
+        loop {
+            self.ensure(1)?;
+            if self.mark.column == 0 && self.buffer_starts_with_byte_order_mark() {
+                self.skip();
+            }
+            self.ensure(1)?;
+            // A tab may separate tokens, but it may not indent a key.
+            while self.byte(0) == b' '
+                || (self.byte(0) == b'\t' && (self.flow_level > 0 || !self.simple_key_allowed))
+            {
+                self.skip_ascii(1);
+                self.ensure(1)?;
+            }
+            if self.byte(0) == b'#' {
+                self.skip_line_rest()?;
+            }
+            if !self.is_break(0) {
+                return Ok(());
+            }
+            self.ensure(2)?;
+            self.skip_break();
+            if self.flow_level == 0 {
+                self.simple_key_allowed = true;
+            }
+        }
+    }
+
+    fn skip_line_rest(&mut self) -> Result<(), Error> {
+        while !self.is_break_or_end(0) {
+            self.skip();
+            self.ensure(1)?;
+        }
+        Ok(())
+    }
+
+    // ---- Keys that only a later colon reveals ----
+
+    fn simple_key_is_valid(&mut self, index: usize) -> Result<bool, Error> {
+        let mark = self.mark;
+        let Some(key) = self.simple_keys.get_mut(index).filter(|key| key.possible) else {
+            return Ok(false);
+        };
+        let too_far = key.mark.column + MAX_SIMPLE_KEY_CHARS < mark.column;
+        if key.mark.line < mark.line || too_far {
+            if key.required {
+                return Err(Error::scanner("could not find expected ':'", mark));
+            }
+            key.possible = false;
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    fn save_simple_key(&mut self) -> Result<(), Error> {
+        if !self.simple_key_allowed {
+            return Ok(());
+        }
+        let required = self.flow_level == 0 && self.indent == self.mark.column as i32;
+        let key = SimpleKey {
+            possible: true,
+            required,
+            token_number: self.next_token_number(),
+            mark: self.mark,
+        };
+        self.remove_simple_key()?;
+        if let Some(last) = self.simple_keys.last_mut() {
+            *last = key;
+        }
+        Ok(())
+    }
+
+    fn remove_simple_key(&mut self) -> Result<(), Error> {
+        let mark = self.mark;
+        if let Some(key) = self.simple_keys.last_mut().filter(|key| key.possible) {
+            if key.required {
+                return Err(Error::scanner("could not find expected ':'", mark));
+            }
+            key.possible = false;
+        }
+        Ok(())
+    }
+
+    // ---- Indentation ----
+
+    fn roll_indent(
+        &mut self,
+        column: u32,
+        at: Option<usize>,
+        kind: TokenKind,
+        mark: Mark,
+    ) -> Result<(), Error> {
+        if self.flow_level > 0 || self.indent >= column as i32 {
+            return Ok(());
+        }
+        self.indents.push(self.indent);
+        self.indent = column as i32;
+        if self.indents.len() > MAX_BLOCK_INDENTS {
+            return self.error(&format!("exceeded max depth of {MAX_BLOCK_INDENTS}"));
+        }
+        self.insert(at.unwrap_or_else(|| self.next_token_number()), kind, mark);
+        Ok(())
+    }
+
+    fn unroll_indent(&mut self, column: i32) {
+        if self.flow_level > 0 {
+            return;
+        }
+        while self.indent > column {
+            self.push(TokenKind::BlockEnd, self.mark);
+            self.indent = self.indents.pop().unwrap_or(-1);
+        }
+    }
+
+    // ---- One token each ----
+
+    fn fetch_stream_end(&mut self) -> Result<(), Error> {
+        if self.mark.column != 0 {
+            self.mark.column = 0;
+            self.mark.line += 1;
+        }
+        self.unroll_indent(-1);
+        self.remove_simple_key()?;
+        self.simple_key_allowed = false;
+        self.push(TokenKind::StreamEnd, self.mark);
+        Ok(())
+    }
+
+    fn fetch_document_indicator(&mut self, kind: TokenKind) -> Result<(), Error> {
+        self.unroll_indent(-1);
+        self.remove_simple_key()?;
+        self.simple_key_allowed = false;
+        let start = self.mark;
+        self.skip_ascii(3);
+        self.push(kind, start);
+        Ok(())
+    }
+
+    fn fetch_flow_start(&mut self, kind: TokenKind) -> Result<(), Error> {
+        self.save_simple_key()?;
+        let token_number = self.next_token_number();
+        self.simple_keys.push(SimpleKey {
+            token_number,
+            mark: self.mark,
+            ..SimpleKey::default()
+        });
+        self.flow_level += 1;
+        if self.flow_level > MAX_FLOW_LEVEL {
+            return self.error(&format!("exceeded max depth of {MAX_FLOW_LEVEL}"));
+        }
+        self.simple_key_allowed = true;
+        self.push_indicator(kind);
+        Ok(())
+    }
+
+    fn fetch_flow_end(&mut self, kind: TokenKind) -> Result<(), Error> {
+        self.remove_simple_key()?;
+        if self.flow_level > 0 {
+            self.flow_level -= 1;
+            self.simple_keys.pop();
+        }
+        self.simple_key_allowed = false;
+        self.push_indicator(kind);
+        Ok(())
+    }
+
+    fn fetch_flow_entry(&mut self) -> Result<(), Error> {
+        self.remove_simple_key()?;
+        self.simple_key_allowed = true;
+        self.push_indicator(TokenKind::FlowEntry);
+        Ok(())
+    }
+
+    fn fetch_block_entry(&mut self) -> Result<(), Error> {
+        // In a flow collection it is an error too, but the parser can say more about it.
+        if self.flow_level == 0 {
+            if !self.simple_key_allowed {
+                return self.error("block sequence entries are not allowed in this context");
+            }
+            self.roll_indent(self.mark.column, None, TokenKind::BlockSequenceStart, self.mark)?;
+        }
+        self.remove_simple_key()?;
+        self.simple_key_allowed = true;
+        self.push_indicator(TokenKind::BlockEntry);
+        Ok(())
+    }
+
+    fn fetch_key(&mut self) -> Result<(), Error> {
+        if self.flow_level == 0 {
+            if !self.simple_key_allowed {
+                return self.error("mapping keys are not allowed in this context");
+            }
+            self.roll_indent(self.mark.column, None, TokenKind::BlockMappingStart, self.mark)?;
+        }
+        self.remove_simple_key()?;
+        self.simple_key_allowed = self.flow_level == 0;
+        self.push_indicator(TokenKind::Key);
+        Ok(())
+    }
+
+    fn fetch_value(&mut self) -> Result<(), Error> {
+        let last = self.simple_keys.len().saturating_sub(1);
+        let key = self.simple_keys.get(last).copied().unwrap_or_default();
+        if self.simple_key_is_valid(last)? {
+            self.insert(key.token_number, TokenKind::Key, key.mark);
+            self.roll_indent(
+                key.mark.column,
+                Some(key.token_number),
+                TokenKind::BlockMappingStart,
+                key.mark,
+            )?;
+            if let Some(key) = self.simple_keys.last_mut() {
+                key.possible = false;
+            }
+            self.simple_key_allowed = false;
+        } else {
+            if self.flow_level == 0 {
+                if !self.simple_key_allowed {
+                    return self.error("mapping values are not allowed in this context");
+                }
+                self.roll_indent(self.mark.column, None, TokenKind::BlockMappingStart, self.mark)?;
+            }
+            self.simple_key_allowed = self.flow_level == 0;
+        }
+        self.push_indicator(TokenKind::Value);
+        Ok(())
+    }
+
+    fn push_indicator(&mut self, kind: TokenKind) {
+        let start = self.mark;
+        self.skip_ascii(1);
+        self.push(kind, start);
+    }
+}
+
+/// Returns how many bytes the character that starts with `lead` has; the text is known to be UTF-8.
+#[inline]
+fn character_length(lead: u8) -> usize {
+    match lead {
+        0..=0x7F => 1,
+        0x80..=0xDF => 2,
+        0xE0..=0xEF => 3,
+        _ => 4,
+    }
+}
