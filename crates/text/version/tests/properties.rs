@@ -1,7 +1,7 @@
 //! What holds for every version and for every text that is none.
 
 use proptest::prelude::*;
-use version::{Constraint, Edition, Range, Release, Spelled, Version, VersionRelease};
+use version::{Constraint, Edition, MAX_CONSTRAINT_BYTES, Range, Release, Spelled, Version, VersionRelease};
 
 /// A version, often close to others so that every rule of the order is met.
 fn version() -> impl Strategy<Value = String> {
@@ -90,8 +90,11 @@ proptest! {
     fn a_constraint_is_read_back_from_what_it_displays(text in scramble(), version in version()) {
         let version = Version::parse(&version).unwrap();
         for edition in [Edition::V3_3, Edition::V3_5] {
-            if let Ok(constraint) = Constraint::parse(&text, edition) {
-                let again = Constraint::parse(&constraint.to_string(), edition).unwrap();
+            let Ok(constraint) = Constraint::parse(&text, edition) else { continue };
+            // What is displayed may be longer than what was read, and then too long.
+            let displayed = constraint.to_string();
+            if displayed.len() <= MAX_CONSTRAINT_BYTES {
+                let again = Constraint::parse(&displayed, edition).unwrap();
                 prop_assert_eq!(again.check(&version), constraint.check(&version));
             }
         }
