@@ -1,1 +1,40 @@
-//! x
+//! Helm charts without Helm: loading, values, rendering, manifests and release records, byte for byte as Helm 3.17.
+//!
+//! ```text
+//! directory ─┐                                       ┌─ set_expression   --set and its relatives
+//! archive  ──┴─► loader ─► Chart (shared)            │  value_options    -f files and flags, with provenance
+//!                            │                       ▼
+//!                            └─► dependencies ─► values ─► schema
+//! ```
+
+mod compatibility;
+mod document;
+mod field_decoder;
+mod functions;
+mod go_error;
+mod go_format;
+mod keys;
+mod time;
+
+pub mod archive;
+pub mod chart;
+pub mod host;
+pub mod engine;
+mod context;
+pub mod capabilities;
+pub mod dependencies;
+pub mod directory;
+pub mod ignore;
+pub mod loader;
+pub mod lock;
+pub mod metadata;
+pub mod path_pattern;
+pub mod provenance;
+pub mod release_name;
+pub mod set_expression;
+pub mod source;
+pub mod value_options;
+pub mod values;
+pub mod warning;
+
+pub use chart::{Chart, File};
