@@ -413,6 +413,8 @@ impl<'run> Executor<'run> {
         index: Value,
         element: Reflected,
     ) -> Result<bool> {
+        // An empty body is work too.
+        self.charge(frame, 1)?;
         let mark = frame.variables.len();
         let pipeline = &branch.pipeline;
         match pipeline.declarations.as_slice() {

@@ -29,7 +29,8 @@ pub fn unquote(literal: &[u8]) -> Result<Vec<u8>, UnquoteError> {
         b'`' => Ok(inside.iter().copied().filter(|&byte| byte != b'\r').collect()),
         b'"' => unquote_characters(inside, b'"').map(|(text, _)| text),
         b'\'' => match unquote_characters(inside, b'\'')? {
-            (text, 1) => Ok(text),
+            // Go takes empty single quotes for empty text, although its own grammar has no such literal.
+            (text, 0 | 1) => Ok(text),
             _ => Err(UnquoteError),
         },
         _ => Err(UnquoteError),
