@@ -7,6 +7,7 @@ use std::rc::Rc;
 use gotemplate::{Call, Parsed, Text};
 use serde_json::Value as Json;
 
+use crate::functions::regular_expressions::Expressions;
 use crate::functions::rendering::Included;
 use crate::source::Source;
 
@@ -39,6 +40,7 @@ pub struct Host {
     pub(crate) included: Included,
     pub(crate) tpl_depth: Cell<usize>,
     pub(crate) parsed_tpl: RefCell<ParsedTexts>,
+    pub(crate) expressions: Expressions,
 }
 
 impl Host {
@@ -51,6 +53,7 @@ impl Host {
             included: Included::default(),
             tpl_depth: Cell::new(0),
             parsed_tpl: RefCell::new(ParsedTexts::default()),
+            expressions: Expressions::default(),
         }
     }
 

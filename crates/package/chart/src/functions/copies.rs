@@ -1,0 +1,77 @@
+//! Deep copies, which share no map with their original.
+
+use gotemplate::{Failure, Function, List, Map, Type, Value};
+
+use super::limits::check_nesting;
+
+/// The functions of this file.
+pub(crate) static FUNCTIONS: &[Function] = &[
+    Function::new("deepCopy", &[Type::Any], |call| copy_argument(&call.take(0))),
+    Function::new("mustDeepCopy", &[Type::Any], |call| copy_argument(&call.take(0))),
+];
+
+fn copy_argument(value: &Value) -> Result<Value, Failure> {
+    if matches!(value, Value::Nil) {
+        return Err("reflect: call of reflect.Value.Type on zero Value".into());
+    }
+    deep_copy(value, 0)
+}
+
+/// Copies a value with everything in it; numbers, text and native objects never change, so they stay shared.
+fn deep_copy(value: &Value, depth: usize) -> Result<Value, Failure> {
+    check_nesting(depth)?;
+    Ok(match value {
+        Value::List(list) => {
+            let items: Result<Vec<Value>, Failure> = list.iter().map(|item| deep_copy(item, depth + 1)).collect();
+            Value::List(match list.named_type() {
+                Some(named) => List::named(named, list.element(), items?),
+                None => List::of(list.element(), items?),
+            })
+        }
+        Value::Map(map) => {
+            let entries: Result<_, Failure> = map
+                .borrow()
+                .iter()
+                .map(|(key, item)| Ok((key.clone(), deep_copy(item, depth + 1)?)))
+                .collect();
+            let copy = Map::of(map.element(), entries?);
+            Value::Map(map.named_type().map_or_else(|| copy.clone(), |named| copy.named(named)))
+        }
+        other => other.clone(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_shares_no_map() {
+        let inner = Map::new();
+        let original = Value::map([("list", Value::list(vec![Value::Map(inner.clone())]))]);
+        let copy = copy_argument(&original).expect("shallow");
+        inner.insert("a", Value::int(1));
+        assert_eq!(format!("{copy:?}"), r#"map[string]interface {}{"list":[]interface {}{map[string]interface {}{}}}"#);
+    }
+
+    #[test]
+    fn types_survive() {
+        for value in [Value::strings(["a"]), Value::TypedNil(Type::Strings), Value::int64(1), Value::list(vec![])] {
+            assert_eq!(copy_argument(&value).expect("shallow").type_name(), value.type_name());
+        }
+    }
+
+    #[test]
+    fn a_map_within_itself_is_refused() {
+        let map = Map::new();
+        map.insert("self", Value::Map(map.clone()));
+        assert!(copy_argument(&Value::Map(map.clone())).is_err());
+        map.remove("self");
+    }
+
+    #[test]
+    fn nil_cannot_be_copied() {
+        let failure = copy_argument(&Value::Nil).expect_err("Go panics");
+        assert_eq!(failure.to_string(), "reflect: call of reflect.Value.Type on zero Value");
+    }
+}

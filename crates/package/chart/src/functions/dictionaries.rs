@@ -1,0 +1,107 @@
+//! Maps: making, reading, changing them. Maps are shared, so a change is seen by everyone who holds the map.
+
+use gotemplate::{Call, Failure, Function, Map, Type, Value};
+
+use super::conversion::strval;
+
+/// The functions of this file.
+pub(crate) static FUNCTIONS: &[Function] = &[
+    Function::variadic("dict", &[], Type::Any, |call| Ok(dict(&call.arguments))),
+    Function::new("get", &[Type::Map, Type::String], |call| {
+        Ok(call.map(0).and_then(|map| map.get(&*call.text(1))).unwrap_or_else(|| "".into()))
+    }),
+    Function::new("set", &[Type::Map, Type::String, Type::Any], |call| match call.map(0) {
+        Some(map) => {
+            map.insert(call.text(1), call.take(2));
+            Ok(Value::Map(map))
+        }
+        None => Err("assignment to entry in nil map".into()),
+    }),
+    Function::new("unset", &[Type::Map, Type::String], |call| match call.map(0) {
+        Some(map) => {
+            map.remove(&*call.text(1));
+            Ok(Value::Map(map))
+        }
+        None => Ok(Value::TypedNil(Type::Map)),
+    }),
+    Function::new("hasKey", &[Type::Map, Type::String], |call| {
+        Ok(Value::Bool(call.map(0).is_some_and(|map| map.contains_key(&*call.text(1)))))
+    }),
+    Function::variadic("pluck", &[Type::String], Type::Map, |call| {
+        let key = call.text(0);
+        Ok(Value::list(call.arguments.iter().skip(1).filter_map(|map| map.as_map()?.get(&*key)).collect()))
+    }),
+    Function::variadic("keys", &[], Type::Map, |call| {
+        let maps = call.arguments.iter().filter_map(Value::as_map);
+        Ok(Value::strings(maps.flat_map(|map| map.borrow().keys().cloned().collect::<Vec<_>>())))
+    }),
+    Function::new("values", &[Type::Map], |call| {
+        Ok(Value::list(call.map(0).map_or_else(Vec::new, |map| map.borrow().values().cloned().collect())))
+    }),
+    Function::variadic("pick", &[Type::Map], Type::String, |call| Ok(Value::Map(pick(call)))),
+    Function::variadic("omit", &[Type::Map], Type::String, |call| Ok(Value::Map(omit(call)))),
+    Function::variadic("dig", &[], Type::Any, dig),
+];
+
+/// Pairs keys with values; a last key without one gets an empty text.
+fn dict(arguments: &[Value]) -> Value {
+    let entries = arguments.chunks(2).filter_map(|pair| match pair {
+        [key, value] => Some((strval(key), value.clone())),
+        [key] => Some((strval(key), "".into())),
+        _ => None,
+    });
+    Value::Map(entries.collect())
+}
+
+fn pick(call: &Call<'_, '_>) -> Map {
+    let Some(map) = call.map(0) else { return Map::new() };
+    let keys = call.arguments.iter().skip(1).filter_map(Value::as_text);
+    keys.filter_map(|key| Some((key.clone(), map.get(&**key)?))).collect()
+}
+
+fn omit(call: &Call<'_, '_>) -> Map {
+    let Some(map) = call.map(0) else { return Map::new() };
+    let omitted: Vec<_> = call.arguments.iter().skip(1).filter_map(Value::as_text).collect();
+    let entries = map.borrow();
+    let kept = entries.iter().filter(|(key, _)| !omitted.contains(key));
+    kept.map(|(key, value)| (key.clone(), value.clone())).collect()
+}
+
+/// Follows keys into nested maps; the last two arguments are the default and the map.
+fn dig(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
+    let [keys @ .., default, map] = call.arguments.as_slice() else {
+        return Err("dig needs at least three arguments".into());
+    };
+    if keys.is_empty() {
+        return Err("dig needs at least three arguments".into());
+    }
+    let mut step = map.clone();
+    // All keys are looked at before the first step.
+    plain_map(&step)?;
+    for key in keys {
+        if key.as_text().is_none() {
+            return Err(conversion_panic(key, "string"));
+        }
+    }
+    for key in keys.iter().filter_map(Value::as_text) {
+        match plain_map(&step)?.and_then(|map| map.get(&**key)) {
+            Some(value) => step = value,
+            None => return Ok(default.clone()),
+        }
+    }
+    Ok(step)
+}
+
+/// Returns a value as `map[string]interface {}`, which no other map type is; none for a nil map.
+fn plain_map(value: &Value) -> Result<Option<Map>, Failure> {
+    match value {
+        Value::Map(map) if map.element() == Type::Any && map.named_type().is_none() => Ok(Some(map.clone())),
+        Value::TypedNil(Type::Map) => Ok(None),
+        _ => Err(conversion_panic(value, "map[string]interface {}")),
+    }
+}
+
+fn conversion_panic(value: &Value, wanted: &str) -> Failure {
+    let found = if matches!(value, Value::Nil) { "nil".to_owned() } else { value.type_name() };
+    Failure::Message(format!("interface conversion: interface {{}} is {found}, not {wanted}"))
+}

@@ -1,0 +1,197 @@
+//! Lists: taking, adding and finding elements. Lists never change; each function returns a new one.
+
+use std::borrow::Cow;
+
+use gotemplate::{Call, Failure, Function, List, Text, Type, Value};
+
+use super::conversion::{elements, to_int64};
+use super::equality::deep_equal;
+use super::limits::check_items;
+
+/// The functions of this file.
+pub(crate) static FUNCTIONS: &[Function] = &[
+    Function::variadic("list", &[], Type::Any, |call| Ok(Value::list(std::mem::take(&mut call.arguments)))),
+    Function::variadic("tuple", &[], Type::Any, |call| Ok(Value::list(std::mem::take(&mut call.arguments)))),
+    Function::new("append", &[Type::Any, Type::Any], push),
+    Function::new("push", &[Type::Any, Type::Any], push),
+    Function::new("mustAppend", &[Type::Any, Type::Any], push),
+    Function::new("mustPush", &[Type::Any, Type::Any], push),
+    Function::new("prepend", &[Type::Any, Type::Any], prepend),
+    Function::new("mustPrepend", &[Type::Any, Type::Any], prepend),
+    Function::new("first", &[Type::Any], first),
+    Function::new("mustFirst", &[Type::Any], first),
+    Function::new("last", &[Type::Any], last),
+    Function::new("mustLast", &[Type::Any], last),
+    Function::new("rest", &[Type::Any], rest),
+    Function::new("mustRest", &[Type::Any], rest),
+    Function::new("initial", &[Type::Any], initial),
+    Function::new("mustInitial", &[Type::Any], initial),
+    Function::new("reverse", &[Type::Any], reverse),
+    Function::new("mustReverse", &[Type::Any], reverse),
+    Function::new("uniq", &[Type::Any], uniq),
+    Function::new("mustUniq", &[Type::Any], uniq),
+    Function::variadic("without", &[Type::Any], Type::Any, without),
+    Function::variadic("mustWithout", &[Type::Any], Type::Any, without),
+    Function::new("has", &[Type::Any, Type::Any], has),
+    Function::new("mustHas", &[Type::Any, Type::Any], has),
+    Function::variadic("slice", &[Type::Any], Type::Any, slice),
+    Function::variadic("mustSlice", &[Type::Any], Type::Any, slice),
+    Function::variadic("concat", &[], Type::Any, concat),
+    Function::new("chunk", &[Type::INT, Type::Any], chunk),
+    Function::new("mustChunk", &[Type::INT, Type::Any], chunk),
+];
+
+/// What Go says where a function asks the untyped nil for its type.
+const NIL_DEREFERENCE: &str = "runtime error: invalid memory address or nil pointer dereference";
+
+/// What Go says where a function makes a list of a negative or infinite length.
+const MAKESLICE: &str = "runtime error: makeslice: len out of range";
+
+/// Returns the elements of a list, or the error that names what was tried on the other type.
+pub(super) fn elements_or<'value>(value: &'value Value, action: &str) -> Result<Cow<'value, [Value]>, Failure> {
+    list_or(value, |kind| format!("Cannot {action} type {kind}"))
+}
+
+fn list_or(value: &Value, refuse: impl Fn(&str) -> String) -> Result<Cow<'_, [Value]>, Failure> {
+    match (elements(value), value) {
+        (Some(elements), _) => Ok(elements),
+        (None, Value::Nil) => Err(NIL_DEREFERENCE.into()),
+        (None, other) => Err(refuse(other.kind().name()).into()),
+    }
+}
+
+fn argument<'call>(call: &'call Call<'_, '_>, index: usize) -> &'call Value {
+    call.arguments.get(index).unwrap_or(&Value::Nil)
+}
+
+fn push(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
+    let added = call.take(1);
+    let list = elements_or(argument(call, 0), "push on")?;
+    check_items(list.len() + 1)?;
+    Ok(Value::list(list.iter().cloned().chain([added]).collect()))
+}
+
+fn prepend(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
+    let added = call.take(1);
+    let list = elements_or(argument(call, 0), "prepend on")?;
+    check_items(list.len() + 1)?;
+    Ok(Value::list(std::iter::once(added).chain(list.iter().cloned()).collect()))
+}
+
+fn first(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
+    Ok(elements_or(argument(call, 0), "find first on")?.first().cloned().unwrap_or_default())
+}
+
+fn last(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
+    Ok(elements_or(argument(call, 0), "find last on")?.last().cloned().unwrap_or_default())
+}
+
+/// Returns all but the first; the nil list where there is none.
+fn rest(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
+    let list = elements_or(argument(call, 0), "find rest on")?;
+    Ok(list.split_first().map_or(Value::TypedNil(Type::List), |(_, rest)| Value::list(rest.to_vec())))
+}
+
+/// Returns all but the last; the nil list where there is none.
+fn initial(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
+    let list = elements_or(argument(call, 0), "find initial on")?;
+    Ok(list.split_last().map_or(Value::TypedNil(Type::List), |(_, initial)| Value::list(initial.to_vec())))
+}
+
+fn reverse(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
+    Ok(Value::list(elements_or(argument(call, 0), "find reverse on")?.iter().rev().cloned().collect()))
+}
+
+fn contains(list: &[Value], wanted: &Value) -> Result<bool, Failure> {
+    for item in list {
+        if deep_equal(wanted, item)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn uniq(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
+    let mut kept: Vec<Value> = Vec::new();
+    for item in elements_or(argument(call, 0), "find uniq on")?.iter() {
+        if !contains(&kept, item)? {
+            kept.push(item.clone());
+        }
+    }
+    Ok(Value::list(kept))
+}
+
+fn without(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
+    let omitted = call.arguments.get(1..).unwrap_or_default();
+    let mut kept = Vec::new();
+    for item in elements_or(argument(call, 0), "find without on")?.iter() {
+        if !contains(omitted, item)? {
+            kept.push(item.clone());
+        }
+    }
+    Ok(Value::list(kept))
+}
+
+fn has(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
+    let haystack = argument(call, 1);
+    if matches!(haystack, Value::Nil) {
+        return Ok(Value::Bool(false));
+    }
+    Ok(Value::Bool(contains(&elements_or(haystack, "find has on")?, argument(call, 0))?))
+}
+
+/// Returns the elements from one index up to another, as a list of the same type; nil of an empty list.
+fn slice(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
+    let list = argument(call, 0);
+    let items = list_or(list, |kind| format!("list should be type of slice or array but {kind}"))?;
+    if items.is_empty() {
+        return Ok(Value::Nil);
+    }
+    let start = call.arguments.get(1).map_or(0, to_int64);
+    let end = call.arguments.get(2).map_or(items.len() as i64, to_int64);
+    let range = usize::try_from(start).ok().zip(usize::try_from(end).ok());
+    let part = range.and_then(|(start, end)| items.get(start..end));
+    let part = part.ok_or("reflect.Value.Slice: slice index out of bounds")?;
+    Ok(match list {
+        Value::Bytes(bytes) => {
+            let (start, end) = range.unwrap_or_default();
+            Value::Bytes(Text::from(bytes.get(start..end).unwrap_or_default()))
+        }
+        Value::List(list) => Value::List(match list.named_type() {
+            Some(named) => List::named(named, list.element(), part.to_vec()),
+            None => List::of(list.element(), part.to_vec()),
+        }),
+        _ => Value::list(part.to_vec()),
+    })
+}
+
+fn concat(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
+    let mut joined = Vec::new();
+    for list in &call.arguments {
+        let items = list_or(list, |kind| format!("Cannot concat type {kind} as list"))?;
+        check_items(joined.len() + items.len())?;
+        joined.extend_from_slice(&items);
+    }
+    Ok(if joined.is_empty() { Value::TypedNil(Type::List) } else { Value::list(joined) })
+}
+
+/// Cuts a list into lists of `size` elements; the last may be shorter.
+fn chunk(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
+    let items = elements_or(argument(call, 1), "chunk")?;
+    let chunks = match usize::try_from(call.integer(0)) {
+        // Dividing by zero gives Go an infinite number of chunks to make.
+        Ok(0) => return Err(MAKESLICE.into()),
+        Ok(size) => items.chunks(size).map(|chunk| Value::list(chunk.to_vec())).collect(),
+        Err(_) => negative_chunks(&items, call.integer(0))?,
+    };
+    Ok(Value::List(List::of(Type::List, chunks)))
+}
+
+/// Works out what Go's arithmetic makes of a negative size: sometimes nothing, mostly a list of negative length.
+fn negative_chunks(items: &[Value], size: i64) -> Result<Vec<Value>, Failure> {
+    match items {
+        [_] if size < -1 => Ok(vec![Value::list(items.to_vec())]),
+        [_, _, ..] if (items.len() as u64 - 1) <= size.unsigned_abs() => Ok(Vec::new()),
+        _ => Err(MAKESLICE.into()),
+    }
+}

@@ -1,0 +1,155 @@
+//! Maps merged into one another as the library mergo does it, with its notion of what may be overwritten.
+
+use gotemplate::{Call, Failure, Function, Kind, Map, Type, Value};
+
+use super::limits::check_nesting;
+
+/// The functions of this file.
+pub(crate) static FUNCTIONS: &[Function] = &[
+    Function::variadic("merge", &[Type::Map], Type::Map, |call| merge_or_empty(call, Overwrite::Empty)),
+    Function::variadic("mustMerge", &[Type::Map], Type::Map, |call| merge_all(call, Overwrite::Empty)?.into_result()),
+    Function::variadic("mergeOverwrite", &[Type::Map], Type::Map, |call| merge_or_empty(call, Overwrite::Everything)),
+    Function::variadic("mustMergeOverwrite", &[Type::Map], Type::Map, |call| {
+        merge_all(call, Overwrite::Everything)?.into_result()
+    }),
+];
+
+/// Which values of the destination give way.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Overwrite {
+    /// Only those that are empty: false, zero, or without content.
+    Empty,
+    /// All but maps that are merged with maps.
+    Everything,
+}
+
+/// How a merge ended; a panic in Go is a [`Failure`] instead.
+enum Outcome {
+    Merged(Value),
+    /// The library returned this error.
+    Refused(&'static str),
+}
+
+impl Outcome {
+    fn into_result(self) -> Result<Value, Failure> {
+        match self {
+            Outcome::Merged(value) => Ok(value),
+            Outcome::Refused(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Merges; an error of the library gives an empty text.
+fn merge_or_empty(call: &mut Call<'_, '_>, overwrite: Overwrite) -> Result<Value, Failure> {
+    Ok(match merge_all(call, overwrite)? {
+        Outcome::Merged(value) => value,
+        Outcome::Refused(_) => "".into(),
+    })
+}
+
+fn merge_all(call: &mut Call<'_, '_>, overwrite: Overwrite) -> Result<Outcome, Failure> {
+    let mut destination = call.map(0);
+    for source in call.arguments.iter().skip(1).filter_map(Value::as_map) {
+        let destination = destination.get_or_insert_default();
+        if let Some(error) = merge_maps(destination, source, overwrite, 0)? {
+            return Ok(Outcome::Refused(error));
+        }
+    }
+    Ok(Outcome::Merged(destination.map_or(Value::TypedNil(Type::Map), Value::Map)))
+}
+
+/// Merges one map into another; returns the error of the library, if there is one.
+fn merge_maps(
+    destination: &Map,
+    source: &Map,
+    overwrite: Overwrite,
+    depth: usize,
+) -> Result<Option<&'static str>, Failure> {
+    check_nesting(depth)?;
+    // A snapshot: source and destination may be the same map.
+    for (key, value) in source.entries() {
+        if matches!(value, Value::Nil) {
+            if overwrite == Overwrite::Everything {
+                put(destination, source, key, value)?;
+            }
+            continue;
+        }
+        let existing = destination.get(&*key);
+        let kind = value.kind();
+        if matches!(kind, Kind::Map | Kind::Struct | Kind::Pointer)
+            && let Some(existing) = &existing
+            && let Some(error) = merge_values(existing, &value, overwrite, depth + 1)?
+        {
+            return Ok(Some(error));
+        }
+        if kind == Kind::Slice && destination.element() != Type::Any {
+            return Err(refuse_list(destination, existing.as_ref(), &value));
+        }
+        let gives_way = match &existing {
+            Some(existing) if is_empty(existing) => true,
+            Some(existing) if kind == Kind::Map && existing.kind() == Kind::Map => false,
+            Some(_) => overwrite == Overwrite::Everything,
+            None => true,
+        };
+        if gives_way {
+            put(destination, source, key, value)?;
+        }
+    }
+    Ok(None)
+}
+
+/// Merges a map, struct or pointer into what is there already; only maps can change.
+fn merge_values(
+    existing: &Value,
+    value: &Value,
+    overwrite: Overwrite,
+    depth: usize,
+) -> Result<Option<&'static str>, Failure> {
+    match (existing, value) {
+        (Value::Map(existing), Value::Map(value)) => return merge_maps(existing, value, overwrite, depth),
+        (Value::Object(existing), _) => match (existing.kind(), value.kind()) {
+            (Kind::Struct, Kind::Map | Kind::Pointer) if !existing.fields().is_empty() => {
+                let kind = if value.kind() == Kind::Map { "map" } else { "ptr" };
+                return Err(Failure::Message(format!("reflect: call of reflect.Value.Field on {kind} Value")));
+            }
+            (Kind::Pointer, Kind::Map | Kind::Struct) if overwrite == Overwrite::Empty && !value.is_nil() => {
+                let pointed_at = existing.type_name().strip_prefix('*').unwrap_or_default();
+                if value.type_name() != pointed_at {
+                    return Ok(Some("src and dst must be of same type"));
+                }
+            }
+            _ => {}
+        },
+        _ => {}
+    }
+    Ok(None)
+}
+
+/// Sets an entry; a map with typed values takes none of another type.
+fn put(destination: &Map, source: &Map, key: gotemplate::Text, value: Value) -> Result<(), Failure> {
+    let (into, from) = (destination.element(), source.element());
+    if into != Type::Any && into != from {
+        return Err(Failure::Message(format!(
+            "reflect.Value.SetMapIndex: value of type {from} is not assignable to type {into}"
+        )));
+    }
+    destination.insert(key, value);
+    Ok(())
+}
+
+/// Returns the panic of putting a list among typed values.
+fn refuse_list(destination: &Map, existing: Option<&Value>, list: &Value) -> Failure {
+    Failure::Message(match existing {
+        Some(existing) => format!("reflect: call of reflect.Value.IsNil on {} Value", existing.kind().name()),
+        None => format!(
+            "reflect.Value.SetMapIndex: value of type {} is not assignable to type {}",
+            list.type_name(),
+            destination.element()
+        ),
+    })
+}
+
+/// Returns whether the library takes a value for empty; complex numbers never are.
+fn is_empty(value: &Value) -> bool {
+    !matches!(value, Value::Complex(..)) && !value.truth()
+}

@@ -1,0 +1,2 @@
+use super::expression::Expression;
+use super::*;
