@@ -13,6 +13,13 @@ pub(crate) const UTC_TIME: u8 = 0x17;
 pub(crate) const GENERALIZED_TIME: u8 = 0x18;
 pub(crate) const SEQUENCE: u8 = 0x30;
 pub(crate) const SET: u8 = 0x31;
+pub(crate) const IA5_STRING_CONTEXT_2: u8 = 0x82;
+pub(crate) const OCTETS_CONTEXT_7: u8 = 0x87;
+pub(crate) const OCTETS_CONTEXT_0: u8 = 0x80;
+pub(crate) const CONTEXT_0: u8 = 0xa0;
+pub(crate) const CONTEXT_1: u8 = 0xa1;
+pub(crate) const CONTEXT_3: u8 = 0xa3;
+pub(crate) const BOOLEAN: u8 = 0x01;
 
 /// Writes one element.
 pub(crate) fn element(tag: u8, content: &[u8]) -> Vec<u8> {
@@ -153,4 +160,73 @@ pub(crate) fn pkcs8_private_key(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let algorithm = outer.expect(SEQUENCE)?.content;
     let key = outer.expect(OCTET_STRING)?.content;
     Some((algorithm, key))
+}
+
+/// Returns whether bytes follow the first element.
+pub(crate) fn has_trailing_data(bytes: &[u8]) -> bool {
+    let mut reader = Reader::new(bytes);
+    reader.next().is_some() && !reader.is_empty()
+}
+
+/// Says, in the words of Go's asn1 package, why bytes are not a SEQUENCE of the Go type `wanted`.
+pub(crate) fn complaint(bytes: &[u8], wanted: &str) -> String {
+    let Some(tag) = bytes.first() else { return "asn1: syntax error: sequence truncated".into() };
+    let mut reader = Reader::new(bytes);
+    match reader.next() {
+        None => "asn1: syntax error: data truncated".into(),
+        Some(element) if element.tag == SEQUENCE || wanted.is_empty() => {
+            "asn1: structure error: sequence truncated".into()
+        }
+        Some(element) => format!(
+            "asn1: structure error: tags don't match (16 vs {{class:{} tag:{} length:{} isCompound:{}}}) \
+             {{optional:false explicit:false application:false private:false defaultValue:<nil> tag:<nil> \
+             stringType:0 timeType:0 set:false omitEmpty:false}} {wanted} @{}",
+            tag >> 6,
+            tag & 0x1f,
+            element.content.len(),
+            tag & 0x20 != 0,
+            element.whole.len() - element.content.len(),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn integers_keep_their_sign_bit_clear() {
+        assert_eq!(integer(&BigUint::ZERO), [2, 1, 0]);
+        assert_eq!(integer(&BigUint::from(127u8)), [2, 1, 127]);
+        assert_eq!(integer(&BigUint::from(128u8)), [2, 2, 0, 128]);
+    }
+
+    #[test]
+    fn lengths_have_their_shortest_form() {
+        assert_eq!(element(OCTET_STRING, &[7; 127])[..2], [4, 127]);
+        assert_eq!(element(OCTET_STRING, &[7; 128])[..3], [4, 0x81, 128]);
+        assert_eq!(element(OCTET_STRING, &[7; 256])[..4], [4, 0x82, 1, 0]);
+        assert!(Reader::new(&[4, 0x81, 1, 7]).next().is_none());
+        assert!(Reader::new(&[4, 2, 7]).next().is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn an_element_is_read_as_it_was_written(content in prop::collection::vec(any::<u8>(), 0..400)) {
+            let written = element(OCTET_STRING, &content);
+            let read = Reader::new(&written).next();
+            prop_assert_eq!(read.map(|element| element.content), Some(&content[..]));
+            prop_assert_eq!(read.map(|element| element.whole), Some(&written[..]));
+        }
+
+        #[test]
+        fn no_bytes_stop_the_program(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+            let mut reader = Reader::new(&bytes);
+            while reader.next().is_some() {}
+            complaint(&bytes, "x");
+            pkcs8_private_key(&bytes);
+        }
+    }
 }

@@ -125,7 +125,7 @@ fn fraction(out: &mut Vec<u8>, nanoseconds: u32, separator: u8, digits: usize, f
 }
 
 /// Quotes text as the time package's errors do: bytes outside printable ASCII in hexadecimal.
-pub(crate) fn quote(text: &[u8]) -> String {
+pub(super) fn quote(text: &[u8]) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
     for byte in text {

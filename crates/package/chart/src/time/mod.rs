@@ -14,7 +14,6 @@ pub(crate) mod objects;
 mod parse;
 
 pub(crate) use duration::Duration;
-pub(crate) use format::quote;
 pub(crate) use location::Location;
 
 /// Seconds from the start of year 1, where Go's zero time is, to the Unix epoch.
