@@ -65,15 +65,17 @@ fn float(value: f64) -> Value {
 
 /// Returns the integer that a float turns into on its way through JSON text, which has no other sign of it.
 pub(crate) fn whole(value: f64) -> Option<Number> {
-    const I64_END: f64 = 9_223_372_036_854_775_808.0;
-    const U64_END: f64 = 18_446_744_073_709_551_616.0;
-    if value.trunc() != value || (value == 0.0 && value.is_sign_negative()) {
+    /// Up to here every integer is a float of its own; beyond, JSON has digits that the float does not.
+    const EXACT_END: f64 = 9_007_199_254_740_992.0;
+    if value.trunc() != value || (value == 0.0 && value.is_sign_negative()) || value.abs() >= 1e20 {
         None
-    } else if (-I64_END..I64_END).contains(&value) {
+    } else if value.abs() < EXACT_END {
         Some((value as i64).into())
-    } else if (I64_END..U64_END).contains(&value) {
-        Some((value as u64).into())
     } else {
-        None
+        let text = crate::numbers::format_json(value);
+        text.parse::<i64>()
+            .map(Number::from)
+            .or_else(|_| text.parse::<u64>().map(Number::from))
+            .ok()
     }
 }

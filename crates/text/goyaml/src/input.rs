@@ -66,12 +66,13 @@ impl<'a> Input<'a> {
         let mut ends = Vec::new();
         let mut decoded = 0;
         let mut block_end = (READ_BLOCK - byte_order_mark).min(bytes.len());
-        while !(fault.is_some() && (fault_end <= block_end || block_end == bytes.len())) {
+        while fault.is_none() || fault_end > block_end {
             let mut end = block_end.min(text.len());
             while !text.is_char_boundary(end) {
                 end -= 1;
             }
             ends.push(end);
+            // go-yaml knows that a sequence at the very end is incomplete only when it asks for more.
             if block_end == bytes.len() && end == text.len() {
                 break;
             }
@@ -127,7 +128,7 @@ impl<'a> Input<'a> {
             text.push(character);
             at += width;
         }
-        if fault.is_none() {
+        if fault.is_none_or(|fault| fault.starts_with("incomplete")) {
             ends.push(text.len());
         }
         Self {

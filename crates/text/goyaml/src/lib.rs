@@ -38,8 +38,6 @@ use serde_json::Value;
 pub use documents::{Chunk, Document, Documents, chunks, documents};
 pub use error::{Error, Stage};
 pub use options::{Numbers, ReadOptions};
-use write::source::tell;
-use write::yaml::{Dialect, YamlWriter};
 
 /// Reads the first document into a type, as `yaml.Unmarshal` does.
 ///
@@ -107,16 +105,12 @@ pub fn to_value_with(bytes: &[u8], options: ReadOptions) -> Result<Value, Error>
 /// The value is taken for JSON data: keys are sorted (numbers inside of them by value), a float without a
 /// fraction is an integer. Sequences are not indented below their key, and long lines are folded.
 pub fn to_string<T: Serialize + ?Sized>(value: &T) -> Result<String, Error> {
-    let mut writer = YamlWriter::new(Dialect::V2ThroughJson);
-    tell(value, &mut writer)?;
-    Ok(writer.finish())
+    write::yaml::write_v2(value)
 }
 
 /// Writes a value as YAML, as go-yaml v3's encoder with an indentation of two does; this is Helm's `toYamlPretty`.
 ///
 /// The value is written as it is: sequences are indented, no line is folded, a float keeps its notation.
 pub fn to_string_v3_indented<T: Serialize + ?Sized>(value: &T) -> Result<String, Error> {
-    let mut writer = YamlWriter::new(Dialect::V3);
-    tell(value, &mut writer)?;
-    Ok(writer.finish())
+    write::yaml::write_v3(value)
 }

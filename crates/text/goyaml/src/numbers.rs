@@ -192,3 +192,26 @@ pub(crate) fn parse_yaml_float(text: &str) -> Option<f64> {
     // Go reports a number that is too large as an error; Rust reads infinity.
     text.parse::<f64>().ok().filter(|number| number.is_finite())
 }
+
+/// Reads a decimal float in which underscores may separate digits, as in Go's own syntax.
+pub(crate) fn parse_go_float(text: &str) -> Option<f64> {
+    if !text.contains('_') {
+        return parse_yaml_float(text);
+    }
+    let bytes = text.as_bytes();
+    let is_digit = |index: Option<usize>| {
+        index
+            .and_then(|index| bytes.get(index))
+            .is_some_and(u8::is_ascii_digit)
+    };
+    let separates = bytes
+        .iter()
+        .enumerate()
+        .filter(|&(_, &byte)| byte == b'_')
+        .all(|(index, _)| is_digit(index.checked_sub(1)) && is_digit(Some(index + 1)));
+    if separates {
+        parse_yaml_float(&text.replace('_', ""))
+    } else {
+        None
+    }
+}

@@ -78,7 +78,7 @@ fn resolve_number(text: &str) -> Scalar<'_> {
     }
     let literal = Scalar::Text(Cow::Borrowed(text));
     if text.starts_with('.') {
-        return numbers::parse_yaml_float(text).map_or(literal, Scalar::Float);
+        return numbers::parse_go_float(text).map_or(literal, Scalar::Float);
     }
     let plain: Cow<'_, str> = if text.contains('_') {
         text.replace('_', "").into()

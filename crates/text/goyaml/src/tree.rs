@@ -6,7 +6,6 @@
 use std::collections::HashMap;
 
 use crate::error::{Error, Mark};
-use crate::limits::MAX_VALUE_DEPTH;
 use crate::parser::{Event, Parser, Properties};
 use crate::scanner::Span;
 
@@ -189,24 +188,11 @@ impl Composer {
         id
     }
 
-    fn open(
-        &mut self,
-        parser: &Parser<'_>,
-        kind: Kind,
-        properties: &Properties,
-        mark: Mark,
-    ) -> Result<(), Error> {
+    fn open(&mut self, parser: &Parser<'_>, kind: Kind, properties: &Properties, mark: Mark) {
         // go-yaml ignores the tag of a collection.
         let id = self.add(kind, Span::default(), true, mark, String::new());
         self.anchor(parser, properties, id);
         self.open.push(id);
-        if self.open.len() > MAX_VALUE_DEPTH {
-            return Err(Error::scanner(
-                &format!("exceeded max depth of {MAX_VALUE_DEPTH}"),
-                mark,
-            ));
-        }
-        Ok(())
     }
 
     fn close(&mut self) {
@@ -263,10 +249,10 @@ pub(crate) fn compose<'a>(parser: &mut Parser<'a>) -> Result<Option<Tree<'a>>, E
                 }
             }
             Event::SequenceStart { properties, mark } => {
-                composer.open(parser, Kind::Sequence, &properties, mark)?
+                composer.open(parser, Kind::Sequence, &properties, mark)
             }
             Event::MappingStart { properties, mark } => {
-                composer.open(parser, Kind::Mapping, &properties, mark)?
+                composer.open(parser, Kind::Mapping, &properties, mark)
             }
             Event::SequenceEnd | Event::MappingEnd => composer.close(),
             Event::DocumentStart { .. } => {}

@@ -61,6 +61,8 @@ pub(crate) struct Token {
 #[derive(Debug, Clone, Copy, Default)]
 struct SimpleKey {
     possible: bool,
+    /// Whether the queue waits for the colon; go-yaml forgets to wait after an empty flow collection.
+    awaited: bool,
     required: bool,
     token_number: usize,
     mark: Mark,
@@ -329,7 +331,7 @@ impl<'a> Scanner<'a> {
         let first = match self.simple_keys.last() {
             // Most tokens are scanned outside of flow collections.
             Some(key) if self.simple_keys.len() == 1 => {
-                if !key.possible || key.token_number != self.tokens_taken {
+                if !(key.possible && key.awaited) || key.token_number != self.tokens_taken {
                     return Ok(false);
                 }
                 0
@@ -345,7 +347,7 @@ impl<'a> Scanner<'a> {
             if key.token_number != self.tokens_taken {
                 break;
             }
-            if key.possible {
+            if key.possible && key.awaited {
                 return self.simple_key_is_valid(index);
             }
         }
@@ -497,6 +499,7 @@ impl<'a> Scanner<'a> {
         let required = self.flow_level == 0 && self.indent == self.mark.column as i32;
         let key = SimpleKey {
             possible: true,
+            awaited: true,
             required,
             token_number: self.next_token_number(),
             mark: self.mark,
@@ -595,7 +598,10 @@ impl<'a> Scanner<'a> {
         self.remove_simple_key()?;
         if self.flow_level > 0 {
             self.flow_level -= 1;
-            self.simple_keys.pop();
+            let inner = self.simple_keys.pop();
+            if let (Some(inner), Some(outer)) = (inner, self.simple_keys.last_mut()) {
+                outer.awaited &= inner.token_number != outer.token_number;
+            }
         }
         self.simple_key_allowed = false;
         self.push_indicator(kind);

@@ -1,11 +1,11 @@
 //! YAML as go-yaml v2 and v3 write it.
 
-use std::borrow::Cow;
+use serde::Serialize;
 
 use super::entries::WrittenEntries;
 use super::key_order::{natural_v2, natural_v3};
 use super::layout::Layout;
-use super::source::Sink;
+use super::source::{Sink, tell};
 use super::style::{Style, analyze};
 use crate::error::Error;
 use crate::resolve::{needs_quotes_v2, needs_quotes_v3};
@@ -60,6 +60,10 @@ pub(crate) struct YamlWriter {
     indent: Option<usize>,
     frames: Vec<Frame>,
     role: Role,
+    /// Whether the value has been JSON already.
+    survived_json: bool,
+    /// Whether writing stopped because the value must become JSON first.
+    needs_detour: bool,
 }
 
 impl YamlWriter {
@@ -70,6 +74,8 @@ impl YamlWriter {
             indent: None,
             frames: Vec::new(),
             role: Role::Root,
+            survived_json: false,
+            needs_detour: false,
         }
     }
 
@@ -128,30 +134,59 @@ impl YamlWriter {
         }
     }
 
-    /// Returns what a string has become after Go has written it as JSON and go-yaml has read that as YAML.
-    fn through_json<'t>(&self, text: &'t str) -> Result<Cow<'t, str>, Error> {
-        if self.dialect == Dialect::V3 || !text.chars().any(json_may_not_survive) {
-            return Ok(Cow::Borrowed(text));
-        }
-        let written = json::to_string(text, json::Escape::Html)?;
-        match crate::to_value(written.as_bytes()).map_err(Error::while_writing)? {
-            serde_json::Value::String(text) => Ok(Cow::Owned(text)),
-            _ => Ok(Cow::Borrowed(text)),
-        }
-    }
-
-    fn check_key_through_json(&self, key: &str) -> Result<(), Error> {
-        let limit = crate::limits::MAX_SIMPLE_KEY_CHARS as usize;
-        // Escapes are at most six characters long.
-        let may_be_too_long = key.len() * 6 + 2 > limit;
-        if self.dialect == Dialect::V3 || !(may_be_too_long || key.contains('\u{85}')) {
-            return Ok(());
-        }
-        if json::to_string(key, json::Escape::Html)?.chars().count() > limit || key.contains('\u{85}') {
-            return Err(Error::yaml("did not find expected ',' or '}'").while_writing());
+    /// Stops at a string that does not survive being written as JSON by Go and read as YAML by go-yaml.
+    fn check_survives_json(&mut self, text: &str) -> Result<(), Error> {
+        if self.dialect == Dialect::V2ThroughJson
+            && !self.survived_json
+            && text.chars().any(json_may_not_survive)
+        {
+            return self.stop();
         }
         Ok(())
     }
+
+    /// Stops at a key that is too long, as JSON, for go-yaml to find its colon.
+    fn check_key_survives_json(&mut self, key: &str) -> Result<(), Error> {
+        let limit = crate::limits::MAX_SIMPLE_KEY_CHARS as usize;
+        // An escape has six characters, and there are two quotes.
+        if self.dialect == Dialect::V2ThroughJson && !self.survived_json && key.len() * 6 + 2 > limit {
+            let written = json::to_string(key, json::Escape::Html)?;
+            if written.chars().count() > limit {
+                return self.stop();
+            }
+        }
+        self.check_survives_json(key)
+    }
+
+    fn stop(&mut self) -> Result<(), Error> {
+        self.needs_detour = true;
+        Err(Error::yaml("the value does not survive JSON").while_writing())
+    }
+}
+
+/// Writes a value as sigs.k8s.io/yaml does: as JSON, which go-yaml v2 reads and writes again.
+pub(crate) fn write_v2<T: Serialize + ?Sized>(value: &T) -> Result<String, Error> {
+    let mut writer = YamlWriter::new(Dialect::V2ThroughJson);
+    match tell(value, &mut writer) {
+        // Nearly always the JSON would change nothing, so it is not written. Where it would, do as Go does.
+        Err(_) if writer.needs_detour => {
+            let written = json::to_string(value, json::Escape::Html)?;
+            let value = crate::to_value(written.as_bytes()).map_err(Error::while_writing)?;
+            let mut writer = YamlWriter::new(Dialect::V2ThroughJson);
+            writer.survived_json = true;
+            tell(&value, &mut writer)?;
+            Ok(writer.finish())
+        }
+        Err(error) => Err(error),
+        Ok(()) => Ok(writer.finish()),
+    }
+}
+
+/// Writes a value as go-yaml v3 does.
+pub(crate) fn write_v3<T: Serialize + ?Sized>(value: &T) -> Result<String, Error> {
+    let mut writer = YamlWriter::new(Dialect::V3);
+    tell(value, &mut writer)?;
+    Ok(writer.finish())
 }
 
 /// JSON leaves these as they are; YAML forbids them, or takes them for line breaks.
@@ -212,10 +247,10 @@ impl Sink for YamlWriter {
     }
 
     fn text(&mut self, value: &str) -> Result<(), Error> {
-        let value = self.through_json(value)?;
-        let (style, _) = self.style_of(&value, false);
+        self.check_survives_json(value)?;
+        let (style, _) = self.style_of(value, false);
         let indent = self.scalar_indent();
-        self.layout.write_scalar(&value, style, indent, true);
+        self.layout.write_scalar(value, style, indent, true);
         self.end_value();
         Ok(())
     }
@@ -280,27 +315,26 @@ impl Sink for YamlWriter {
     }
 
     fn key(&mut self, key: &str) -> Result<(), Error> {
-        self.check_key_through_json(key)?;
-        let key = self.through_json(key)?;
+        self.check_key_survives_json(key)?;
         let deeper = self.deeper();
         if let Some(Frame::Mapping { entries, .. }) = self.frames.last_mut() {
             if entries.is_empty() {
                 self.indent = Some(deeper);
             }
             self.layout.write_indent(self.indent.unwrap_or_default());
-            entries.begin(&key, self.layout.output.len());
+            entries.begin(key, self.layout.output.len());
         }
-        let (style, multiline) = self.style_of(&key, true);
+        let (style, multiline) = self.style_of(key, true);
         if !multiline && key.len() <= MAX_SIMPLE_KEY_BYTES {
             let indent = self.scalar_indent();
-            self.layout.write_scalar(&key, style, indent, false);
+            self.layout.write_scalar(key, style, indent, false);
             self.layout.close_with(":");
             self.layout.end_indention();
         } else {
-            let (style, _) = self.style_of(&key, false);
+            let (style, _) = self.style_of(key, false);
             let indent = self.scalar_indent();
             self.layout.write_indicator("?", true);
-            self.layout.write_scalar(&key, style, indent, true);
+            self.layout.write_scalar(key, style, indent, true);
             self.layout.write_indent(self.indent.unwrap_or_default());
             self.layout.write_indicator(":", true);
         }
