@@ -67,7 +67,44 @@ mod tests {
     /// Text, then what Go's `HTMLEscapeString`, `JSEscapeString` and `QueryEscape` make of it.
     type Row = (&'static [u8], &'static [u8], &'static [u8], &'static [u8]);
 
-    const ROWS: &[Row] = &[];
+    const ROWS: &[Row] = &[
+        (b"", b"", b"", b""),
+        (b"plain text", b"plain text", b"plain text", b"plain+text"),
+        (
+            b"<a href=\"x\">'&'</a>",
+            b"&lt;a href=&#34;x&#34;&gt;&#39;&amp;&#39;&lt;/a&gt;",
+            b"\\u003Ca href\\u003D\\\"x\\\"\\u003E\\'\\u0026\\'\\u003C/a\\u003E",
+            b"%3Ca+href%3D%22x%22%3E%27%26%27%3C%2Fa%3E",
+        ),
+        (b"a\x00b", b"a\xef\xbf\xbdb", b"a\\u0000b", b"a%00b"),
+        (b"back\\slash", b"back\\slash", b"back\\\\slash", b"back%5Cslash"),
+        (
+            b"tab\tnew\nline\r",
+            b"tab\tnew\nline\r",
+            b"tab\\u0009new\\u000Aline\\u000D",
+            b"tab%09new%0Aline%0D",
+        ),
+        (
+            b"\xc3\xa9\xe4\xb8\x96\xf0\x9f\x98\x80",
+            b"\xc3\xa9\xe4\xb8\x96\xf0\x9f\x98\x80",
+            b"\xc3\xa9\xe4\xb8\x96\xf0\x9f\x98\x80",
+            b"%C3%A9%E4%B8%96%F0%9F%98%80",
+        ),
+        (
+            b"\xe2\x80\xa8\xc2\xad\xf3\xa0\x80\x81",
+            b"\xe2\x80\xa8\xc2\xad\xf3\xa0\x80\x81",
+            b"\\u2028\\u00AD\\uE0001",
+            b"%E2%80%A8%C2%AD%F3%A0%80%81",
+        ),
+        (b"\xff\xe2\x82", b"\xff\xe2\x82", b"\xff\xe2\x82", b"%FF%E2%82"),
+        (b"\x7f\x1f", b"\x7f\x1f", b"\x7f\\u001F", b"%7F%1F"),
+        (
+            b"a=b&c=d e+f%20/?#~_-.",
+            b"a=b&amp;c=d e+f%20/?#~_-.",
+            b"a\\u003Db\\u0026c\\u003Dd e+f%20/?#~_-.",
+            b"a%3Db%26c%3Dd+e%2Bf%2520%2F%3F%23~_-.",
+        ),
+    ];
 
     #[test]
     fn special_characters_are_escaped_as_go_escapes_them() {

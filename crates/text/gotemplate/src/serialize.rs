@@ -177,3 +177,152 @@ impl From<&serde_json::Number> for Value {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::any::Any;
+    use std::rc::Rc;
+
+    use serde_json::json;
+
+    use super::to_json;
+    use crate::function::Function;
+    use crate::object::{Json, Object};
+    use crate::types::{IntegerKind, Type};
+    use crate::value::{Integer, List, Map, Value};
+
+    /// A struct whose members stand in another order than that of their names.
+    struct Person;
+
+    impl Object for Person {
+        fn type_name(&self) -> &'static str {
+            "main.Person"
+        }
+
+        fn fields(&self) -> Vec<(&'static str, Value)> {
+            vec![("Name", "Ann".into()), ("Age", Value::int(7))]
+        }
+
+        fn json(&self) -> Json {
+            Json::Object(vec![
+                ("name".to_owned(), "Ann".into()),
+                ("age".to_owned(), Value::int(7)),
+            ])
+        }
+
+        fn equals(&self, _other: &dyn Object) -> bool {
+            false
+        }
+
+        fn as_any(&self) -> &dyn Any {
+            self
+        }
+    }
+
+    #[test]
+    fn values_become_json_as_go_encodes_them() {
+        let uint8 = |bits| {
+            Value::Integer(Integer {
+                kind: IntegerKind::Uint8,
+                bits,
+            })
+        };
+        let rows = [
+            (Value::Nil, "null"),
+            (Value::TypedNil(Type::Map), "null"),
+            (Value::TypedNil(Type::Strings), "null"),
+            (Value::Bool(true), "true"),
+            (Value::int64(i64::MIN), "-9223372036854775808"),
+            (Value::uint64(u64::MAX), "18446744073709551615"),
+            (Value::Float(1.5), "1.5"),
+            (Value::string("a\"é"), "\"a\\\"é\""),
+            (
+                Value::string(b"a\xff\xe2\x82b".as_slice()),
+                "\"a\u{fffd}\u{fffd}\u{fffd}b\"",
+            ),
+            (Value::Bytes(b"hello".as_slice().into()), "\"aGVsbG8=\""),
+            (
+                Value::List(List::of(
+                    Type::Integer(IntegerKind::Uint8),
+                    vec![uint8(1), uint8(255)],
+                )),
+                "\"Af8=\"",
+            ),
+            (Value::list(vec![Value::Nil, Value::int(1)]), "[null,1]"),
+            (
+                Value::map([("b", Value::int(1)), ("a", Value::list(vec![]))]),
+                "{\"a\":[],\"b\":1}",
+            ),
+            (Value::Object(Rc::new(Person)), "{\"name\":\"Ann\",\"age\":7}"),
+        ];
+        for (value, text) in rows {
+            assert_eq!(serde_json::to_string(&value).expect("it can be encoded"), text);
+        }
+    }
+
+    #[test]
+    fn what_json_cannot_hold_is_refused_in_the_words_of_go() {
+        static JOIN: Function = Function::variadic("join", &[Type::String], Type::String, |_| Ok(Value::Nil));
+        let rows = [
+            (Value::Float(f64::NAN), "json: unsupported value: NaN"),
+            (Value::Float(f64::INFINITY), "json: unsupported value: +Inf"),
+            (Value::Float(f64::NEG_INFINITY), "json: unsupported value: -Inf"),
+            (Value::Complex(1.0, 2.0), "json: unsupported type: complex128"),
+            (
+                Value::Function(&JOIN),
+                "json: unsupported type: func(string, ...string)",
+            ),
+        ];
+        for (value, message) in rows {
+            assert_eq!(to_json(&Value::list(vec![value])), Err(message.to_owned()));
+        }
+    }
+
+    #[test]
+    fn a_map_that_contains_itself_is_refused() {
+        let map = Map::new();
+        map.insert("first", Value::Map(map.clone()));
+        map.insert("second", Value::list(vec![Value::Map(map.clone())]));
+        assert_eq!(
+            to_json(&Value::Map(map.clone())),
+            Err("json: unsupported value: encountered a cycle via map[string]interface {}".to_owned())
+        );
+        map.remove("first");
+        map.remove("second");
+    }
+
+    #[test]
+    fn what_is_nested_a_thousand_times_is_written() {
+        let mut value = Value::Nil;
+        for _ in 0..1_000 {
+            value = Value::map([("k", value)]);
+        }
+        assert!(to_json(&value).is_ok());
+    }
+
+    #[test]
+    fn json_becomes_values_with_the_types_of_their_numbers() {
+        let json = json!({
+            "null": null, "truth": true, "text": "x", "list": [1, -1, 1.0],
+            "large": u64::MAX, "map": {"k": "v"},
+        });
+        let expected = "map[string]interface {}{\"large\":0xffffffffffffffff, \
+            \"list\":[]interface {}{1, -1, 1}, \"map\":map[string]interface {}{\"k\":\"v\"}, \
+            \"null\":interface {}(nil), \"text\":\"x\", \"truth\":true}";
+        let borrowed = Value::from(&json);
+        assert_eq!(format!("{borrowed:?}"), expected);
+        let list = borrowed
+            .as_map()
+            .and_then(|map| map.get("list"))
+            .expect("the list is there");
+        let types: Vec<String> = list
+            .as_list()
+            .expect("it is a list")
+            .iter()
+            .map(Value::type_name)
+            .collect();
+        assert_eq!(types, ["int64", "int64", "float64"]);
+        assert_eq!(to_json(&borrowed), Ok(json.clone()));
+        assert_eq!(format!("{:?}", Value::from(json)), expected);
+    }
+}

@@ -39,7 +39,7 @@ pub fn float_text(value: f64, verb: u8, precision: Option<usize>) -> String {
 }
 
 fn push_zeros(text: &mut String, count: usize) {
-    text.extend(std::iter::repeat_n('0', count));
+    text.push_str(&"0".repeat(count));
 }
 
 /// Returns the digits without the point, and the decimal exponent of the first digit.
@@ -64,12 +64,20 @@ const LEAST_TIED_DIGITS: usize = 16;
 /// Writes a number with the fewest digits that read back as it; of two that are equally near, the even one.
 fn shortest_digits(magnitude: f64) -> String {
     let shortest = format!("{magnitude:e}");
-    let count = shortest.bytes().take_while(|&byte| byte != b'e').filter(u8::is_ascii_digit).count();
+    let count = shortest
+        .bytes()
+        .take_while(|&byte| byte != b'e')
+        .filter(u8::is_ascii_digit)
+        .count();
     if count < LEAST_TIED_DIGITS {
         return shortest;
     }
     let even = exact_digits(magnitude, count);
-    if even.parse() == Ok(magnitude) { even } else { shortest }
+    if even.parse() == Ok(magnitude) {
+        even
+    } else {
+        shortest
+    }
 }
 
 fn scientific(text: &mut String, magnitude: f64, precision: Option<usize>, letter: char) {
@@ -93,23 +101,24 @@ fn push_scientific(text: &mut String, digits: &str, places: usize, exponent: i32
 /// Writes an exponent with its sign and at least two digits.
 fn push_exponent(text: &mut String, letter: char, exponent: i32) {
     let sign = if exponent < 0 { '-' } else { '+' };
+    let magnitude = exponent.unsigned_abs();
     text.push(letter);
     text.push(sign);
-    text.push_str(&format!("{:02}", exponent.unsigned_abs()));
+    if magnitude < 10 {
+        text.push('0');
+    }
+    text.push_str(&magnitude.to_string());
 }
 
 fn fixed(text: &mut String, magnitude: f64, precision: Option<usize>) {
-    match precision {
-        Some(places) => {
-            let exact = places.min(MAX_EXACT_DIGITS);
-            text.push_str(&format!("{magnitude:.exact$}"));
-            push_zeros(text, places - exact);
-        }
-        None => {
-            let (digits, exponent) = significant_digits(magnitude, None);
-            push_positional(text, &digits, exponent + 1);
-        }
-    }
+    let Some(places) = precision else {
+        let (digits, exponent) = significant_digits(magnitude, None);
+        return push_positional(text, &digits, exponent + 1);
+    };
+    let exact = places.min(MAX_EXACT_DIGITS);
+    let written = format!("{magnitude:.exact$}");
+    text.push_str(&written);
+    push_zeros(text, places - exact);
 }
 
 fn general(text: &mut String, magnitude: f64, precision: Option<usize>, letter: char) {
@@ -172,7 +181,10 @@ fn mantissa_and_exponent(magnitude: f64) -> (u64, i32) {
 
 fn binary(text: &mut String, magnitude: f64) {
     let (mantissa, exponent) = mantissa_and_exponent(magnitude);
-    text.push_str(&format!("{mantissa}p{:+}", exponent - FRACTION_BITS as i32));
+    let exponent = exponent - FRACTION_BITS as i32;
+    text.push_str(&mantissa.to_string());
+    text.push_str(if exponent < 0 { "p" } else { "p+" });
+    text.push_str(&exponent.to_string());
 }
 
 /// The bit that holds the digit before the point while a number is made hexadecimal.

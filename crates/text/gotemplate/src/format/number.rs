@@ -63,12 +63,8 @@ pub fn parse_int(text: &str, base: u32) -> Result<i64, NumberError<i64>> {
             value,
         })
     };
-    let (negative, digits) = match text.as_bytes() {
-        [b'-', digits @ ..] => (true, digits),
-        [b'+', digits @ ..] => (false, digits),
-        digits => (false, digits),
-    };
-    let magnitude = match read_digits(digits, base) {
+    let (negative, digits) = split_sign(text);
+    let magnitude = match read_digits(digits.as_bytes(), base) {
         Ok(magnitude) => magnitude,
         Err(NumberErrorKind::Range) => u64::MAX,
         Err(kind) => return fail(kind, 0),
@@ -93,6 +89,14 @@ pub fn parse_uint(text: &str, base: u32) -> Result<u64, NumberError<u64>> {
             0
         },
     })
+}
+
+/// Returns whether a number starts with a minus, and what follows its sign.
+fn split_sign(number: &str) -> (bool, &str) {
+    match number.strip_prefix('-') {
+        Some(unsigned) => (true, unsigned),
+        None => (false, number.strip_prefix('+').unwrap_or(number)),
+    }
 }
 
 fn read_digits(text: &[u8], base: u32) -> Result<u64, NumberErrorKind> {
@@ -129,11 +133,7 @@ fn read_digits(text: &[u8], base: u32) -> Result<u64, NumberErrorKind> {
 
 /// Returns whether each underscore stands between two digits, where a base prefix counts as one.
 fn underscores_separate_digits(number: &[u8]) -> bool {
-    let unsigned = match number {
-        [b'-' | b'+', rest @ ..] => rest,
-        rest => rest,
-    };
-    let (mut after_digit, hexadecimal, digits) = match unsigned {
+    let (mut after_digit, hexadecimal, digits) = match number {
         [b'0', b'x' | b'X', rest @ ..] => (true, true, rest),
         [b'0', b'b' | b'B' | b'o' | b'O', rest @ ..] => (true, false, rest),
         rest => (false, false, rest),
@@ -161,7 +161,7 @@ pub fn parse_float(text: &str) -> Result<f64, NumberError<f64>> {
             value,
         })
     };
-    if let Some(special) = read_special(text.as_bytes()) {
+    if let Some(special) = read_special(text) {
         return Ok(special);
     }
     match read_float(text) {
@@ -171,36 +171,32 @@ pub fn parse_float(text: &str) -> Result<f64, NumberError<f64>> {
     }
 }
 
-fn read_special(text: &[u8]) -> Option<f64> {
-    if text.eq_ignore_ascii_case(b"nan") {
+fn read_special(text: &str) -> Option<f64> {
+    if text.eq_ignore_ascii_case("nan") {
         return Some(f64::NAN);
     }
-    let (sign, word) = match text {
-        [b'-', word @ ..] => (-1.0, word),
-        [b'+', word @ ..] => (1.0, word),
-        word => (1.0, word),
-    };
-    let is_infinity = word.eq_ignore_ascii_case(b"inf") || word.eq_ignore_ascii_case(b"infinity");
-    is_infinity.then_some(sign * f64::INFINITY)
+    let (negative, word) = split_sign(text);
+    let is_infinity = word.eq_ignore_ascii_case("inf") || word.eq_ignore_ascii_case("infinity");
+    is_infinity.then_some(if negative {
+        f64::NEG_INFINITY
+    } else {
+        f64::INFINITY
+    })
 }
 
 /// Returns the number, infinite where it is too large; none where it is not written as one.
 fn read_float(text: &str) -> Option<f64> {
-    let mut plain = Cow::Borrowed(text);
-    if text.contains('_') {
-        if !underscores_separate_digits(text.as_bytes()) {
+    let (negative, written) = split_sign(text);
+    let mut unsigned = Cow::Borrowed(written);
+    if written.contains('_') {
+        if !underscores_separate_digits(written.as_bytes()) {
             return None;
         }
-        plain = Cow::Owned(text.replace('_', ""));
+        unsigned = Cow::Owned(written.replace('_', ""));
     }
-    let (negative, unsigned) = match plain.as_bytes().first()? {
-        b'-' => (true, &plain[1..]),
-        b'+' => (false, &plain[1..]),
-        _ => (false, &*plain),
-    };
     let magnitude = match unsigned.as_bytes() {
         [b'0', b'x' | b'X', _, ..] => read_hexadecimal(&unsigned[2..])?,
-        _ => read_decimal(unsigned)?,
+        _ => read_decimal(&unsigned)?,
     };
     Some(if negative { -magnitude } else { magnitude })
 }

@@ -223,7 +223,7 @@ impl<'out> Printer<'out> {
                 })
             });
             return self.sequence(type_name, numbers, |printer, number| {
-                printer.value(&number, verb, false)
+                printer.value(&number, verb, false);
             });
         }
         self.string(bytes, verb);
@@ -291,7 +291,7 @@ impl<'out> Printer<'out> {
                 String::new()
             };
             printer.sequence(&type_name, list.iter(), |printer, item| {
-                printer.nested(item, verb, slot)
+                printer.nested(item, verb, slot);
             });
         });
     }
