@@ -2,7 +2,7 @@
 
 use gotemplate::{Failure, Function, List, Map, Type, Value};
 
-use super::limits::check_nesting;
+use super::limits::nested;
 
 /// The functions of this file.
 pub(crate) static FUNCTIONS: &[Function] = &[
@@ -19,26 +19,29 @@ fn copy_argument(value: &Value) -> Result<Value, Failure> {
 
 /// Copies a value with everything in it; numbers, text and native objects never change, so they stay shared.
 fn deep_copy(value: &Value, depth: usize) -> Result<Value, Failure> {
-    check_nesting(depth)?;
-    Ok(match value {
-        Value::List(list) => {
-            let items: Result<Vec<Value>, Failure> = list.iter().map(|item| deep_copy(item, depth + 1)).collect();
-            Value::List(match list.named_type() {
-                Some(named) => List::named(named, list.element(), items?),
-                None => List::of(list.element(), items?),
-            })
-        }
-        Value::Map(map) => {
-            let entries: Result<_, Failure> = map
-                .borrow()
-                .iter()
-                .map(|(key, item)| Ok((key.clone(), deep_copy(item, depth + 1)?)))
-                .collect();
-            let copy = Map::of(map.element(), entries?);
-            Value::Map(map.named_type().map_or_else(|| copy.clone(), |named| copy.named(named)))
-        }
-        other => other.clone(),
-    })
+    match value {
+        Value::List(list) => nested(depth, || copy_list(list, depth)),
+        Value::Map(map) => nested(depth, || copy_map(map, depth)),
+        other => Ok(other.clone()),
+    }
+}
+
+fn copy_list(list: &List, depth: usize) -> Result<Value, Failure> {
+    let items: Result<Vec<Value>, Failure> = list.iter().map(|item| deep_copy(item, depth + 1)).collect();
+    Ok(Value::List(match list.named_type() {
+        Some(named) => List::named(named, list.element(), items?),
+        None => List::of(list.element(), items?),
+    }))
+}
+
+fn copy_map(map: &Map, depth: usize) -> Result<Value, Failure> {
+    let entries = map.borrow();
+    let copies = entries.iter().map(|(key, item)| Ok((key.clone(), deep_copy(item, depth + 1)?)));
+    let copy = Map::of(map.element(), copies.collect::<Result<_, Failure>>()?);
+    Ok(Value::Map(match map.named_type() {
+        Some(named) => copy.named(named),
+        None => copy,
+    }))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use gotemplate::{Failure, List, Map, Value};
 
-use super::limits::check_nesting;
+use super::limits::nested;
 
 /// Returns whether two values have the same type and the same content.
 pub(crate) fn deep_equal(left: &Value, right: &Value) -> Result<bool, Failure> {
@@ -19,7 +19,6 @@ struct Comparison {
 
 impl Comparison {
     fn values(&mut self, left: &Value, right: &Value, depth: usize) -> Result<bool, Failure> {
-        check_nesting(depth)?;
         Ok(match (left, right) {
             (Value::Nil, Value::Nil) => true,
             (Value::Bool(left), Value::Bool(right)) => left == right,
@@ -27,8 +26,8 @@ impl Comparison {
             (Value::Float(left), Value::Float(right)) => left == right,
             (Value::Complex(left, i), Value::Complex(right, j)) => left == right && i == j,
             (Value::String(left), Value::String(right)) | (Value::Bytes(left), Value::Bytes(right)) => left == right,
-            (Value::List(left), Value::List(right)) => self.lists(left, right, depth)?,
-            (Value::Map(left), Value::Map(right)) => self.maps(left, right, depth)?,
+            (Value::List(left), Value::List(right)) => nested(depth, || self.lists(left, right, depth))?,
+            (Value::Map(left), Value::Map(right)) => nested(depth, || self.maps(left, right, depth))?,
             (Value::Object(left), Value::Object(right)) => {
                 left.type_name() == right.type_name() && left.equals(right.as_ref())
             }

@@ -34,10 +34,15 @@ pub(crate) fn check_items(items: usize) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses to walk a value any deeper.
-pub(crate) fn check_nesting(depth: usize) -> Result<(), Failure> {
+/// When less stack than this is left, more is taken; larger than any single level needs.
+const STACK_RED_ZONE_BYTES: usize = 128 << 10;
+/// How much more is taken at a time.
+const STACK_SEGMENT_BYTES: usize = 2 << 20;
+
+/// Walks one level deeper into a value, with room for it on the stack; refuses where that is too deep.
+pub(crate) fn nested<T>(depth: usize, walk: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     if depth > MAX_NESTING {
         return Err(Failure::Message(format!("value is nested deeper than {MAX_NESTING} levels")));
     }
-    Ok(())
+    stacker::maybe_grow(STACK_RED_ZONE_BYTES, STACK_SEGMENT_BYTES, walk)
 }

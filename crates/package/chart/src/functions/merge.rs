@@ -2,7 +2,7 @@
 
 use gotemplate::{Call, Failure, Function, Kind, Map, Type, Value};
 
-use super::limits::check_nesting;
+use super::limits::nested;
 
 /// The functions of this file.
 pub(crate) static FUNCTIONS: &[Function] = &[
@@ -65,7 +65,6 @@ fn merge_maps(
     overwrite: Overwrite,
     depth: usize,
 ) -> Result<Option<&'static str>, Failure> {
-    check_nesting(depth)?;
     // A snapshot: source and destination may be the same map.
     for (key, value) in source.entries() {
         if matches!(value, Value::Nil) {
@@ -106,7 +105,9 @@ fn merge_values(
     depth: usize,
 ) -> Result<Option<&'static str>, Failure> {
     match (existing, value) {
-        (Value::Map(existing), Value::Map(value)) => return merge_maps(existing, value, overwrite, depth),
+        (Value::Map(existing), Value::Map(value)) => {
+            return nested(depth, || merge_maps(existing, value, overwrite, depth));
+        }
         (Value::Object(existing), _) => match (existing.kind(), value.kind()) {
             (Kind::Struct, Kind::Map | Kind::Pointer) if !existing.fields().is_empty() => {
                 let kind = if value.kind() == Kind::Map { "map" } else { "ptr" };

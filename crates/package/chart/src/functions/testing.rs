@@ -38,3 +38,11 @@ pub(crate) fn complaint(template: &str) -> String {
         None => error,
     }
 }
+
+/// Checks templates against what Helm 3.17.3 printed or complained about.
+pub(crate) fn check(cases: &[(&str, Result<&str, &str>)]) {
+    for (template, want) in cases {
+        let got = render(template).map_err(|_| complaint(template));
+        assert_eq!(got.as_deref().map_err(String::as_str), *want, "{template}");
+    }
+}
