@@ -1,6 +1,5 @@
 //! The render: every template of a chart and its subcharts, executed in Helm's order with Helm's scopes.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
@@ -11,8 +10,8 @@ use gotemplate::{
 };
 
 use crate::capabilities::Capabilities;
-use crate::chart::Chart;
 use crate::context::{VALUES, capabilities_value, chart_value, files_value, find_table};
+use crate::dependencies::ActiveChart;
 use crate::functions::{self, rendering};
 use crate::host::Host;
 use crate::values::Table;
@@ -160,7 +159,7 @@ impl Engine {
     /// Renders every template of `chart` and its subcharts, in the order in which Helm executes them.
     pub fn render(
         &self,
-        chart: &Chart,
+        chart: &ActiveChart,
         input: &RenderInput<'_>,
         host: &Host,
     ) -> Result<Vec<RenderedFile>, RenderError> {
@@ -170,7 +169,7 @@ impl Engine {
     /// Renders, and tells `observer` what is read and written.
     pub fn render_observed(
         &self,
-        chart: &Chart,
+        chart: &ActiveChart,
         input: &RenderInput<'_>,
         host: &Host,
         observer: Option<&dyn RenderObserver>,
@@ -212,6 +211,9 @@ impl Engine {
             let output = executor
                 .execute(file.name.as_bytes(), SET_NAME, scope)
                 .map_err(|error| RenderError::Execution { file: file.name.clone(), error })?;
+            if let Some(observer) = observer {
+                observer.ends_file(&output);
+            }
             let output = without_no_value(&output).unwrap_or(output);
             rendered.push(RenderedFile { name: file.name.clone(), content: Bytes::from(output) });
         }
@@ -243,6 +245,9 @@ pub trait RenderObserver {
     /// A template file starts.
     fn starts_file(&self, name: &str);
 
+    /// The template file that was started last has printed this; marks of missing values are still in it.
+    fn ends_file(&self, output: &[u8]);
+
     /// Hears what the templates read and write.
     fn as_observer(&self) -> &dyn Observer;
 }
@@ -259,11 +264,11 @@ struct Scopes<'chart, 'input> {
 }
 
 impl<'chart> Scopes<'chart, '_> {
-    fn collect(mut self, chart: &'chart Chart, values: &Map) -> Vec<TemplateFile<'chart>> {
+    fn collect(mut self, chart: &'chart ActiveChart, values: &Map) -> Vec<TemplateFile<'chart>> {
         let release = self.release();
         let capabilities = capabilities_value(self.input.capabilities);
         let root = ScopeValues { release, capabilities };
-        self.add_chart(chart, None, Cow::Borrowed(chart.name()), values.named(&VALUES), &root);
+        self.add_chart(chart, values.named(&VALUES), &root);
         // A later chart of the same path replaces an earlier one, as in Go's map.
         let by_name: BTreeMap<String, TemplateFile<'chart>> =
             self.files.into_iter().map(|file| (file.name.clone(), file)).collect();
@@ -291,33 +296,27 @@ impl<'chart> Scopes<'chart, '_> {
 
     fn add_chart(
         &mut self,
-        chart: &'chart Chart,
-        parent: Option<&str>,
-        name: Cow<'_, str>,
+        chart: &'chart ActiveChart,
         values: Map,
         shared: &ScopeValues,
     ) -> Map {
-        let path = match parent {
-            Some(parent) => format!("{parent}/charts/{name}"),
-            None => name.into_owned(),
-        };
+        let path = &chart.full_path;
         let subcharts = Map::new();
         let scope = Map::new();
-        scope.insert("Chart", chart_value(&chart.metadata, parent.is_none()));
-        scope.insert("Files", files_value(&chart.files));
+        scope.insert("Chart", chart_value(&chart.metadata, chart.is_root));
+        scope.insert("Files", files_value(&chart.chart.files));
         scope.insert("Release", shared.release.clone());
         scope.insert("Capabilities", shared.capabilities.clone());
         scope.insert("Values", Value::Map(values.clone()));
         scope.insert("Subcharts", Value::Map(subcharts.clone()));
         for child in &chart.dependencies {
             let child_values = find_table(&values, child.name()).unwrap_or_default().named(&VALUES);
-            let child_scope =
-                self.add_chart(child, Some(&path), Cow::Borrowed(child.name()), child_values, shared);
+            let child_scope = self.add_chart(child, child_values, shared);
             subcharts.insert(child.name(), Value::Map(child_scope));
         }
         let is_library = chart.metadata.chart_type.eq_ignore_ascii_case("library");
         let base_path = format!("{path}/templates");
-        for template in chart.templates.iter() {
+        for template in chart.chart.templates.iter() {
             if is_library && !is_partial(&template.name) {
                 continue;
             }

@@ -508,10 +508,9 @@ pub(crate) fn zero(of: Type) -> Value {
 fn assign(frame: &Frame<'_>, value: &Reflected, parameter: Type) -> Result<Value> {
     if let Value::Nil = value.value {
         match parameter {
-            Type::Any => return Ok(Value::Nil),
             // Go's built-in `len` tells a nil interface from no value at all.
             Type::Reflect if value.in_interface => return Ok(Value::TypedNil(Type::Any)),
-            Type::Reflect => return Ok(Value::Nil),
+            Type::Any | Type::Reflect => return Ok(Value::Nil),
             _ => {}
         }
         if value.in_interface {

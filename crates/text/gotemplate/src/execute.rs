@@ -351,7 +351,7 @@ impl<'run> Executor<'run> {
                 for (index, item) in list.iter().enumerate() {
                     any = true;
                     let element = Reflected::element(item.clone(), list.element());
-                    if !self.one_iteration(frame, branch, Value::int(index as i64), element)? {
+                    if !self.one_iteration(frame, branch, Value::int(index as i64), &element)? {
                         break;
                     }
                 }
@@ -361,7 +361,7 @@ impl<'run> Executor<'run> {
                     any = true;
                     let byte = Integer::signed(crate::types::IntegerKind::Uint8, i64::from(*byte));
                     let element = Reflected::plain(Value::Integer(byte));
-                    if !self.one_iteration(frame, branch, Value::int(index as i64), element)? {
+                    if !self.one_iteration(frame, branch, Value::int(index as i64), &element)? {
                         break;
                     }
                 }
@@ -370,7 +370,7 @@ impl<'run> Executor<'run> {
                 for (key, item) in map.entries() {
                     any = true;
                     let element = Reflected::element(item, map.element());
-                    if !self.one_iteration(frame, branch, Value::String(key), element)? {
+                    if !self.one_iteration(frame, branch, Value::String(key), &element)? {
                         break;
                     }
                 }
@@ -384,7 +384,7 @@ impl<'run> Executor<'run> {
                 for index in 0..count.wide().max(0) {
                     any = true;
                     let element = Value::Integer(Integer { kind: count.kind, bits: index as i64 });
-                    if !self.one_iteration(frame, branch, Value::Nil, Reflected::plain(element))? {
+                    if !self.one_iteration(frame, branch, Value::Nil, &Reflected::plain(element))? {
                         break;
                     }
                 }
@@ -411,7 +411,7 @@ impl<'run> Executor<'run> {
         frame: &mut Frame<'t>,
         branch: &'t Branch,
         index: Value,
-        element: Reflected,
+        element: &Reflected,
     ) -> Result<bool> {
         // An empty body is work too.
         self.charge(frame, 1)?;
@@ -436,7 +436,7 @@ impl<'run> Executor<'run> {
                 }
             }
         }
-        let flow = self.walk_list(frame, &element, &branch.body)?;
+        let flow = self.walk_list(frame, element, &branch.body)?;
         frame.variables.truncate(mark);
         Ok(flow != Flow::Break)
     }
@@ -473,9 +473,10 @@ impl<'run> Executor<'run> {
                 let node = frame.at.map(|at| at.describe(&frame.template.source)).unwrap_or_default();
                 return Err(frame.fail(format!("can't print {node} of type {}", value.type_name())));
             }
-            Value::Object(object) => match object.text_behind_pointer() {
-                Some(text) => self.output.extend_from_slice(text.as_bytes()),
-                None => {
+            Value::Object(object) => {
+                if let Some(text) = object.text_behind_pointer() {
+                    self.output.extend_from_slice(text.as_bytes());
+                } else {
                     // A pointer is followed before it is printed, so the `&` of its own form is not shown.
                     let start = self.output.len();
                     format::append_value(&mut self.output, value);
@@ -483,7 +484,7 @@ impl<'run> Executor<'run> {
                         self.output.remove(start);
                     }
                 }
-            },
+            }
             _ => format::append_value(&mut self.output, value),
         }
         self.check_output(frame)

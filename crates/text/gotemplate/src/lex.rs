@@ -101,6 +101,7 @@ impl Token {
 
     /// Describes the token as Go's parser does in its messages.
     pub(crate) fn describe(&self, source: &[u8]) -> String {
+        const SHOWN: usize = 10;
         if self.kind == TokenKind::EndOfInput {
             return "EOF".into();
         }
@@ -111,7 +112,6 @@ impl Token {
         if self.kind.is_keyword() {
             return format!("<{}>", String::from_utf8_lossy(text));
         }
-        const SHOWN: usize = 10;
         let quoted = |bytes: &[u8]| String::from_utf8_lossy(&crate::format::quote(bytes)).into_owned();
         if text.len() > SHOWN {
             let shown = (0..SHOWN).fold(0, |at, _| at + decode(&text[at..]).1);
@@ -157,7 +157,7 @@ fn is_space(character: Option<char>) -> bool {
 
 fn is_alphanumeric(character: Option<char>) -> bool {
     character
-        .is_some_and(|character| character == '_' || character.is_alphabetic() || is_decimal_digit(character))
+        .is_some_and(|character| character == '_' || crate::format::is_letter(character) || is_decimal_digit(character))
 }
 
 /// Go's `unicode.IsDigit` counts decimal digits only; Rust's `is_numeric` also counts fractions and Roman numerals.

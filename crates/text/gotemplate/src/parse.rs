@@ -142,7 +142,7 @@ impl Control {
     }
 }
 
-impl<'source> Parser<'source> {
+impl Parser<'_> {
     fn next(&mut self) -> Token {
         if self.tree.peeked > 0 {
             self.tree.peeked -= 1;
@@ -595,16 +595,12 @@ impl<'source> Parser<'source> {
         let term = match token.kind {
             TokenKind::Identifier => {
                 let name = String::from_utf8_lossy(text);
-                match self.functions.get(&name) {
-                    Some(function) => Term::Function(function),
-                    None => {
-                        let quoted = format::quote(text);
-                        return Err(self.error(format!(
-                            "function {} not defined",
-                            String::from_utf8_lossy(&quoted)
-                        )));
-                    }
-                }
+                let Some(function) = self.functions.get(&name) else {
+                    let quoted = format::quote(text);
+                    let quoted = String::from_utf8_lossy(&quoted);
+                    return Err(self.error(format!("function {quoted} not defined")));
+                };
+                Term::Function(function)
             }
             TokenKind::Dot => Term::Dot,
             TokenKind::Nil => Term::Nil,

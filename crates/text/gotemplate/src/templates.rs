@@ -65,7 +65,7 @@ impl Template {
 
 impl fmt::Debug for Template {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Template").field("name", &self.name).field("file", &self.file).finish()
+        formatter.debug_struct("Template").field("name", &self.name).field("file", &self.file).finish_non_exhaustive()
     }
 }
 
