@@ -14,6 +14,26 @@ pub(crate) const TIME: Type = Type::Named("time.Time", Kind::Struct);
 const DURATION: Type = Type::Named("time.Duration", Kind::Integer(IntegerKind::Int64));
 const LOCATION: Type = Type::Named("*time.Location", Kind::Pointer);
 
+impl Time {
+    /// The abbreviation of a zone that marks a date and time which had none.
+    pub(crate) const LOCAL_DATE_TIME: &str = "datetime-local";
+    /// The abbreviation of a zone that marks a date alone.
+    pub(crate) const LOCAL_DATE: &str = "date-local";
+    /// The abbreviation of a zone that marks a time of day alone.
+    pub(crate) const LOCAL_TIME: &str = "time-local";
+
+    /// Writes the time as TOML has it.
+    pub(crate) fn to_toml(&self) -> String {
+        let layout = match self.location.name() {
+            Time::LOCAL_DATE_TIME => "2006-01-02T15:04:05.999999999",
+            Time::LOCAL_DATE => "2006-01-02",
+            Time::LOCAL_TIME => "15:04:05.999999999",
+            _ => return self.formatted(RFC3339_NANO),
+        };
+        self.within(Location::Utc).formatted(layout)
+    }
+}
+
 impl Object for Time {
     fn type_name(&self) -> &'static str {
         "time.Time"
