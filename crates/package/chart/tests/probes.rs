@@ -17,7 +17,11 @@ fn probes() -> Option<PathBuf> {
         return Some(path);
     }
     let required = std::env::var("BATON_REQUIRE_CORPUS").is_ok_and(|value| value == "1");
-    assert!(!required, "{} is absent, and BATON_REQUIRE_CORPUS=1 asks for it", path.display());
+    assert!(
+        !required,
+        "{} is absent, and BATON_REQUIRE_CORPUS=1 asks for it",
+        path.display()
+    );
     eprintln!("SKIPPED: {} is absent", path.display());
     None
 }
@@ -29,8 +33,16 @@ struct Wrapping {
     data: &'static str,
 }
 
-const PLAIN: Wrapping = Wrapping { chart: "fl", name: "c", data: "." };
-const LANGUAGE: Wrapping = Wrapping { chart: "c", name: "case", data: ".Values.d" };
+const PLAIN: Wrapping = Wrapping {
+    chart: "fl",
+    name: "c",
+    data: ".",
+};
+const LANGUAGE: Wrapping = Wrapping {
+    chart: "c",
+    name: "case",
+    data: ".Values.d",
+};
 
 impl Wrapping {
     /// Renders a template as `helm template` does, or returns the first line of the error.
@@ -38,12 +50,24 @@ impl Wrapping {
         let Wrapping { chart, name, data } = self;
         // A template cannot be defined inside another, so definitions stood outside of the wrapping.
         let (definitions, template) = template.split_at(leading_definitions(template));
-        let file = |path: &str, content: String| File { name: path.to_owned(), data: content.into() };
+        let file = |path: &str, content: String| File {
+            name: path.to_owned(),
+            data: content.into(),
+        };
         let files = vec![
-            file("Chart.yaml", format!("apiVersion: v2\nname: {chart}\nversion: 0.1.0\nappVersion: \"1.0\"\n")),
+            file(
+                "Chart.yaml",
+                format!("apiVersion: v2\nname: {chart}\nversion: 0.1.0\nappVersion: \"1.0\"\n"),
+            ),
             file("values.yaml", chart_values.to_string()),
-            file("templates/_c.tpl", format!("{definitions}{{{{define \"{name}\"}}}}{template}{{{{end}}}}")),
-            file("templates/a.yaml", format!("v: {{{{ include \"{name}\" {data} | toJson }}}}\n")),
+            file(
+                "templates/_c.tpl",
+                format!("{definitions}{{{{define \"{name}\"}}}}{template}{{{{end}}}}"),
+            ),
+            file(
+                "templates/a.yaml",
+                format!("v: {{{{ include \"{name}\" {data} | toJson }}}}\n"),
+            ),
         ];
         let chart = loader::load_files(files, &mut |_| {}).map_err(|error| error.to_string())?;
         let active =
@@ -64,10 +88,17 @@ impl Wrapping {
         };
         let host = Host::new(Rc::new(SystemSource), Rc::new(NoCluster));
         let rendered = Engine::new().render(&active, &input, &host).map_err(|error| {
-            format!("Error: {error}").lines().next().unwrap_or_default().to_owned()
+            format!("Error: {error}")
+                .lines()
+                .next()
+                .unwrap_or_default()
+                .to_owned()
         })?;
         let file = rendered.first().ok_or("nothing was rendered")?;
-        let json = file.content.strip_prefix(b"v: ").ok_or("the line has lost its key")?;
+        let json = file
+            .content
+            .strip_prefix(b"v: ")
+            .ok_or("the line has lost its key")?;
         serde_json::from_slice(json).map_err(|error| error.to_string())
     }
 }
@@ -101,7 +132,10 @@ fn every_recorded_template_gives_what_helm_gave() {
         let template = row["t"].as_str().expect("a row has a template");
         let want = match row["want"].as_str() {
             Some(output) => Ok(output.to_owned()),
-            None => Err(row["err"].as_str().expect("a row has output or an error").to_owned()),
+            None => Err(row["err"]
+                .as_str()
+                .expect("a row has output or an error")
+                .to_owned()),
         };
         let got = wrapping.render(template, &chart_values);
         if got != want {
@@ -110,5 +144,10 @@ fn every_recorded_template_gives_what_helm_gave() {
         count += 1;
     }
     assert!(count > 400, "only {count} templates are recorded");
-    assert!(failures.is_empty(), "{} of {count} differ:\n{}", failures.len(), failures.join("\n"));
+    assert!(
+        failures.is_empty(),
+        "{} of {count} differ:\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
 }

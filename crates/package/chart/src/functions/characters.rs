@@ -7,7 +7,10 @@ use regex_syntax::hir::{Class, ClassUnicode, HirKind};
 /// Iterates over the characters with their length in bytes; each byte that is not UTF-8 counts as U+FFFD.
 pub(crate) fn characters(text: &[u8]) -> impl Iterator<Item = (char, usize)> + '_ {
     text.utf8_chunks().flat_map(|chunk| {
-        let valid = chunk.valid().chars().map(|character| (character, character.len_utf8()));
+        let valid = chunk
+            .valid()
+            .chars()
+            .map(|character| (character, character.len_utf8()));
         valid.chain(chunk.invalid().iter().map(|_| (char::REPLACEMENT_CHARACTER, 1)))
     })
 }
@@ -20,7 +23,10 @@ pub(crate) fn first_character(text: &[u8]) -> Option<(char, usize)> {
 
 /// Replaces every character; what is not UTF-8 becomes U+FFFD.
 pub(crate) fn map_characters(text: &[u8], change: impl FnMut(char) -> char) -> String {
-    characters(text).map(|(character, _)| character).map(change).collect()
+    characters(text)
+        .map(|(character, _)| character)
+        .map(change)
+        .collect()
 }
 
 /// A set of characters that Unicode 15, which Go knows, puts into some categories.
@@ -152,7 +158,11 @@ mod tests {
             ('\u{19b}', '\u{19b}', '\u{19b}', '\u{19b}'),
             ('\u{1c8a}', '\u{1c8a}', '\u{1c8a}', '\u{1c8a}'),
         ] {
-            assert_eq!((to_upper(from), to_lower(from), to_title(from)), (upper, lower, title), "{from}");
+            assert_eq!(
+                (to_upper(from), to_lower(from), to_title(from)),
+                (upper, lower, title),
+                "{from}"
+            );
         }
     }
 

@@ -81,7 +81,10 @@ pub(crate) fn elements(value: &Value) -> Option<Cow<'_, [Value]>> {
 }
 
 fn byte_value(byte: u8) -> Value {
-    Value::Integer(Integer { kind: IntegerKind::Uint8, bits: i64::from(byte) })
+    Value::Integer(Integer {
+        kind: IntegerKind::Uint8,
+        bits: i64::from(byte),
+    })
 }
 
 #[cfg(test)]

@@ -36,7 +36,9 @@ fn copy_list(list: &List, depth: usize) -> Result<Value, Failure> {
 
 fn copy_map(map: &Map, depth: usize) -> Result<Value, Failure> {
     let entries = map.borrow();
-    let copies = entries.iter().map(|(key, item)| Ok((key.clone(), deep_copy(item, depth + 1)?)));
+    let copies = entries
+        .iter()
+        .map(|(key, item)| Ok((key.clone(), deep_copy(item, depth + 1)?)));
     let copy = Map::of(map.element(), copies.collect::<Result<_, Failure>>()?);
     Ok(Value::Map(match map.named_type() {
         Some(named) => copy.named(named),
@@ -47,6 +49,7 @@ fn copy_map(map: &Map, depth: usize) -> Result<Value, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::functions::testing::check;
 
     #[test]
     fn a_copy_shares_no_map() {
@@ -54,13 +57,24 @@ mod tests {
         let original = Value::map([("list", Value::list(vec![Value::Map(inner.clone())]))]);
         let copy = copy_argument(&original).expect("shallow");
         inner.insert("a", Value::int(1));
-        assert_eq!(format!("{copy:?}"), r#"map[string]interface {}{"list":[]interface {}{map[string]interface {}{}}}"#);
+        assert_eq!(
+            format!("{copy:?}"),
+            r#"map[string]interface {}{"list":[]interface {}{map[string]interface {}{}}}"#
+        );
     }
 
     #[test]
     fn types_survive() {
-        for value in [Value::strings(["a"]), Value::TypedNil(Type::Strings), Value::int64(1), Value::list(vec![])] {
-            assert_eq!(copy_argument(&value).expect("shallow").type_name(), value.type_name());
+        for value in [
+            Value::strings(["a"]),
+            Value::TypedNil(Type::Strings),
+            Value::int64(1),
+            Value::list(vec![]),
+        ] {
+            assert_eq!(
+                copy_argument(&value).expect("shallow").type_name(),
+                value.type_name()
+            );
         }
     }
 
@@ -75,6 +89,59 @@ mod tests {
     #[test]
     fn nil_cannot_be_copied() {
         let failure = copy_argument(&Value::Nil).expect_err("Go panics");
-        assert_eq!(failure.to_string(), "reflect: call of reflect.Value.Type on zero Value");
+        assert_eq!(
+            failure.to_string(),
+            "reflect: call of reflect.Value.Type on zero Value"
+        );
+    }
+
+    #[test]
+    fn copies_keep_their_types() {
+        check(&[
+            (
+                "{{ deepCopy nil }}|{{ typeOf (deepCopy nil) }}",
+                Err("reflect: call of reflect.Value.Type on zero Value"),
+            ),
+            ("{{ typeOf (deepCopy (list)) }}", Ok("[]interface {}")),
+            ("{{ typeOf (deepCopy (rest (list))) }}", Ok("[]interface {}")),
+            (
+                r#"{{ typeOf (deepCopy (regexFindAll "x" "y" -1)) }} {{ eq nil (deepCopy (regexFindAll "x" "y" -1)) }}"#,
+                Ok("[]string true"),
+            ),
+            (r#"{{ typeOf (deepCopy (splitList "," "a,b")) }}"#, Ok("[]string")),
+            (
+                r#"{{ typeOf (deepCopy (split "," "a,b")) }}"#,
+                Ok("map[string]string"),
+            ),
+            (
+                "{{ typeOf (deepCopy 1) }}{{ typeOf (deepCopy 1.5) }}{{ typeOf (deepCopy true) }}",
+                Ok("intfloat64bool"),
+            ),
+            (
+                r#"{{ deepCopy (dict "a" nil "b" (list nil 1 (dict "c" nil))) | toJson }}"#,
+                Ok(r#"{"a":null,"b":[null,1,{"c":null}]}"#),
+            ),
+            (
+                "{{ deepCopy (chunk 2 (list 1 2 3)) | typeOf }}",
+                Ok("[][]interface {}"),
+            ),
+            (
+                r#"{{ deepCopy (dict "a" (rest (list))) | toJson }}"#,
+                Ok(r#"{"a":null}"#),
+            ),
+            (
+                r#"{{ deepCopy (dict "a" (dict "x" (rest (list)))) | toJson }}"#,
+                Ok(r#"{"a":{"x":null}}"#),
+            ),
+            (
+                "{{ deepCopy (list (rest (list)) nil) | toJson }}",
+                Ok("[null,null]"),
+            ),
+            ("{{ deepCopy (until 3) | typeOf }}", Ok("[]int")),
+            (
+                r#"{{ deepCopy (unset nil "a") | typeOf }}"#,
+                Ok("map[string]interface {}"),
+            ),
+        ]);
     }
 }

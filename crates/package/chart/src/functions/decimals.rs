@@ -7,11 +7,21 @@ use super::conversion::to_float64;
 
 /// The functions of this file.
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::new("add1f", &[Type::Any], |call| compute(&[call.take(0), Value::int(1)], Decimal::add)),
-    Function::variadic("addf", &[], Type::Any, |call| compute(&call.arguments, Decimal::add)),
-    Function::variadic("subf", &[Type::Any], Type::Any, |call| compute(&call.arguments, Decimal::subtract)),
-    Function::variadic("mulf", &[Type::Any], Type::Any, |call| compute(&call.arguments, Decimal::multiply)),
-    Function::variadic("divf", &[Type::Any], Type::Any, |call| compute(&call.arguments, Decimal::divide)),
+    Function::new("add1f", &[Type::Any], |call| {
+        compute(&[call.take(0), Value::int(1)], Decimal::add)
+    }),
+    Function::variadic("addf", &[], Type::Any, |call| {
+        compute(&call.arguments, Decimal::add)
+    }),
+    Function::variadic("subf", &[Type::Any], Type::Any, |call| {
+        compute(&call.arguments, Decimal::subtract)
+    }),
+    Function::variadic("mulf", &[Type::Any], Type::Any, |call| {
+        compute(&call.arguments, Decimal::multiply)
+    }),
+    Function::variadic("divf", &[Type::Any], Type::Any, |call| {
+        compute(&call.arguments, Decimal::divide)
+    }),
 ];
 
 /// Digits after the point of a quotient.
@@ -22,7 +32,9 @@ type Operation = fn(&Decimal, &Decimal) -> Result<Decimal, Failure>;
 /// Applies an operation from left to right; without values the result is 0.
 fn compute(values: &[Value], operation: Operation) -> Result<Value, Failure> {
     let mut decimals = values.iter().map(|value| Decimal::from_float(to_float64(value)));
-    let Some(first) = decimals.next() else { return Ok(Value::Float(0.0)) };
+    let Some(first) = decimals.next() else {
+        return Ok(Value::Float(0.0));
+    };
     let result = decimals.try_fold(first?, |left, right| operation(&left, &right?))?;
     Ok(Value::Float(result.to_float()))
 }
@@ -37,7 +49,13 @@ impl Decimal {
     /// Takes the shortest digits that denote the float.
     fn from_float(value: f64) -> Result<Decimal, Failure> {
         if !value.is_finite() {
-            let name = if value.is_nan() { "NaN" } else if value > 0.0 { "+Inf" } else { "-Inf" };
+            let name = if value.is_nan() {
+                "NaN"
+            } else if value > 0.0 {
+                "+Inf"
+            } else {
+                "-Inf"
+            };
             return Err(Failure::Message(format!("Cannot create a Decimal from {name}")));
         }
         let text = format!("{value:e}");
@@ -52,7 +70,9 @@ impl Decimal {
 
     /// Returns the nearest float.
     fn to_float(&self) -> f64 {
-        format!("{}e{}", self.coefficient, self.exponent).parse().unwrap_or_default()
+        format!("{}e{}", self.coefficient, self.exponent)
+            .parse()
+            .unwrap_or_default()
     }
 
     /// Returns both coefficients for the smaller of the exponents, and that exponent.
@@ -64,19 +84,28 @@ impl Decimal {
 
     fn add(&self, other: &Decimal) -> Result<Decimal, Failure> {
         let (left, right, exponent) = self.aligned(other);
-        Ok(Decimal { coefficient: left + right, exponent })
+        Ok(Decimal {
+            coefficient: left + right,
+            exponent,
+        })
     }
 
     fn subtract(&self, other: &Decimal) -> Result<Decimal, Failure> {
         let (left, right, exponent) = self.aligned(other);
-        Ok(Decimal { coefficient: left - right, exponent })
+        Ok(Decimal {
+            coefficient: left - right,
+            exponent,
+        })
     }
 
     fn multiply(&self, other: &Decimal) -> Result<Decimal, Failure> {
         let exponent = i64::from(self.exponent) + i64::from(other.exponent);
         let exponent =
             i32::try_from(exponent).map_err(|_| format!("exponent {exponent} overflows an int32!"))?;
-        Ok(Decimal { coefficient: &self.coefficient * &other.coefficient, exponent })
+        Ok(Decimal {
+            coefficient: &self.coefficient * &other.coefficient,
+            exponent,
+        })
     }
 
     /// Divides and rounds half away from zero.
@@ -93,7 +122,10 @@ impl Decimal {
             let negative = (numerator.sign() == Sign::Minus) != (denominator.sign() == Sign::Minus);
             quotient += if negative { -1_i32 } else { 1_i32 };
         }
-        Ok(Decimal { coefficient: quotient, exponent: -DIVISION_PRECISION })
+        Ok(Decimal {
+            coefficient: quotient,
+            exponent: -DIVISION_PRECISION,
+        })
     }
 }
 
@@ -104,6 +136,7 @@ fn power_of_ten(exponent: i32) -> BigInt {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::functions::testing::check;
 
     fn result(operation: Operation, values: &[f64]) -> Result<f64, String> {
         let values: Vec<Value> = values.iter().copied().map(Value::Float).collect();
@@ -128,16 +161,47 @@ mod tests {
     fn quotients_have_sixteen_places() {
         assert_eq!(result(Decimal::divide, &[10.0, 4.0]), Ok(2.5));
         assert_eq!(result(Decimal::divide, &[2.0, 3.0]), Ok(0.666_666_666_666_666_7));
-        assert_eq!(result(Decimal::divide, &[-2.0, 3.0]), Ok(-0.666_666_666_666_666_7));
-        assert_eq!(result(Decimal::divide, &[2.0, 30_000.0]), Ok(0.000_066_666_666_666_7));
+        assert_eq!(
+            result(Decimal::divide, &[-2.0, 3.0]),
+            Ok(-0.666_666_666_666_666_7)
+        );
+        assert_eq!(
+            result(Decimal::divide, &[2.0, 30_000.0]),
+            Ok(0.000_066_666_666_666_7)
+        );
         assert_eq!(result(Decimal::divide, &[1.0, 1e17]), Ok(0.0));
         assert_eq!(result(Decimal::divide, &[5.0, 1e17]), Ok(1e-16));
-        assert_eq!(result(Decimal::divide, &[1.0, 0.0]), Err("decimal division by 0".into()));
+        assert_eq!(
+            result(Decimal::divide, &[1.0, 0.0]),
+            Err("decimal division by 0".into())
+        );
     }
 
     #[test]
     fn what_is_no_number_cannot_be_a_decimal() {
-        assert_eq!(result(Decimal::add, &[f64::NAN]), Err("Cannot create a Decimal from NaN".into()));
-        assert_eq!(result(Decimal::add, &[f64::NEG_INFINITY, 1.0]), Err("Cannot create a Decimal from -Inf".into()));
+        assert_eq!(
+            result(Decimal::add, &[f64::NAN]),
+            Err("Cannot create a Decimal from NaN".into())
+        );
+        assert_eq!(
+            result(Decimal::add, &[f64::NEG_INFINITY, 1.0]),
+            Err("Cannot create a Decimal from -Inf".into())
+        );
+    }
+
+    #[test]
+    fn floats_are_computed_in_decimal() {
+        check(&[
+            (
+                r#"{{ addf 0.1 0.2 }} {{ addf }} {{ subf 7.5 2 3 }} {{ mulf 1.5 "2" 2 }} {{ divf 10 4 }} {{ divf 1 3 }} {{ add1f 1.5 }}"#,
+                Ok("0.3 0 2.5 6 2.5 0.3333333333333333 2.5"),
+            ),
+            ("{{ divf 1 0 }}", Err("decimal division by 0")),
+            (r#"{{ addf "nan" 1 }}"#, Err("Cannot create a Decimal from NaN")),
+            (r#"{{ mulf "inf" 1 }}"#, Err("Cannot create a Decimal from +Inf")),
+            ("{{ mulf 1e300 1e300 }}", Ok("+Inf")),
+            ("{{ divf 1e300 1e-300 }}", Ok("+Inf")),
+            ("{{ typeOf (addf 1) }}", Ok("float64")),
+        ]);
     }
 }

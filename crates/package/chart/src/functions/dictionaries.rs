@@ -8,14 +8,19 @@ use super::conversion::strval;
 pub(crate) static FUNCTIONS: &[Function] = &[
     Function::variadic("dict", &[], Type::Any, |call| Ok(dict(&call.arguments))),
     Function::new("get", &[Type::Map, Type::String], |call| {
-        Ok(call.map(0).and_then(|map| map.get(&*call.text(1))).unwrap_or_else(|| "".into()))
+        Ok(call
+            .map(0)
+            .and_then(|map| map.get(&*call.text(1)))
+            .unwrap_or_else(|| "".into()))
     }),
-    Function::new("set", &[Type::Map, Type::String, Type::Any], |call| match call.map(0) {
-        Some(map) => {
-            map.insert(call.text(1), call.take(2));
-            Ok(Value::Map(map))
+    Function::new("set", &[Type::Map, Type::String, Type::Any], |call| {
+        match call.map(0) {
+            Some(map) => {
+                map.insert(call.text(1), call.take(2));
+                Ok(Value::Map(map))
+            }
+            None => Err("assignment to entry in nil map".into()),
         }
-        None => Err("assignment to entry in nil map".into()),
     }),
     Function::new("unset", &[Type::Map, Type::String], |call| match call.map(0) {
         Some(map) => {
@@ -25,21 +30,37 @@ pub(crate) static FUNCTIONS: &[Function] = &[
         None => Ok(Value::TypedNil(Type::Map)),
     }),
     Function::new("hasKey", &[Type::Map, Type::String], |call| {
-        Ok(Value::Bool(call.map(0).is_some_and(|map| map.contains_key(&*call.text(1)))))
+        Ok(Value::Bool(
+            call.map(0).is_some_and(|map| map.contains_key(&*call.text(1))),
+        ))
     }),
     Function::variadic("pluck", &[Type::String], Type::Map, |call| {
         let key = call.text(0);
-        Ok(Value::list(call.arguments.iter().skip(1).filter_map(|map| map.as_map()?.get(&*key)).collect()))
+        Ok(Value::list(
+            call.arguments
+                .iter()
+                .skip(1)
+                .filter_map(|map| map.as_map()?.get(&*key))
+                .collect(),
+        ))
     }),
     Function::variadic("keys", &[], Type::Map, |call| {
         let maps = call.arguments.iter().filter_map(Value::as_map);
-        Ok(Value::strings(maps.flat_map(|map| map.borrow().keys().cloned().collect::<Vec<_>>())))
+        Ok(Value::strings(maps.flat_map(|map| {
+            map.borrow().keys().cloned().collect::<Vec<_>>()
+        })))
     }),
     Function::new("values", &[Type::Map], |call| {
-        Ok(Value::list(call.map(0).map_or_else(Vec::new, |map| map.borrow().values().cloned().collect())))
+        Ok(Value::list(call.map(0).map_or_else(Vec::new, |map| {
+            map.borrow().values().cloned().collect()
+        })))
     }),
-    Function::variadic("pick", &[Type::Map], Type::String, |call| Ok(Value::Map(pick(call)))),
-    Function::variadic("omit", &[Type::Map], Type::String, |call| Ok(Value::Map(omit(call)))),
+    Function::variadic("pick", &[Type::Map], Type::String, |call| {
+        Ok(Value::Map(pick(call)))
+    }),
+    Function::variadic("omit", &[Type::Map], Type::String, |call| {
+        Ok(Value::Map(omit(call)))
+    }),
     Function::variadic("dig", &[], Type::Any, dig),
 ];
 
@@ -56,7 +77,8 @@ fn dict(arguments: &[Value]) -> Value {
 fn pick(call: &Call<'_, '_>) -> Map {
     let Some(map) = call.map(0) else { return Map::new() };
     let keys = call.arguments.iter().skip(1).filter_map(Value::as_text);
-    keys.filter_map(|key| Some((key.clone(), map.get(&**key)?))).collect()
+    keys.filter_map(|key| Some((key.clone(), map.get(&**key)?)))
+        .collect()
 }
 
 fn omit(call: &Call<'_, '_>) -> Map {
@@ -102,6 +124,91 @@ fn plain_map(value: &Value) -> Result<Option<Map>, Failure> {
 }
 
 fn conversion_panic(value: &Value, wanted: &str) -> Failure {
-    let found = if matches!(value, Value::Nil) { "nil".to_owned() } else { value.type_name() };
-    Failure::Message(format!("interface conversion: interface {{}} is {found}, not {wanted}"))
+    let found = if matches!(value, Value::Nil) {
+        "nil".to_owned()
+    } else {
+        value.type_name()
+    };
+    Failure::Message(format!(
+        "interface conversion: interface {{}} is {found}, not {wanted}"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::functions::testing::check;
+
+    #[test]
+    fn maps_are_read_and_changed() {
+        check(&[
+            (
+                r#"{{ dict "a" 1 "b" | toJson }}{{ dict 1 2 nil 3 true | toJson }}{{ dict | toJson }}"#,
+                Ok(r#"{"a":1,"b":""}{"1":2,"\u003cnil\u003e":3,"true":""}{}"#),
+            ),
+            (
+                r#"{{ get (dict "a" 1) "a" }}|{{ get (dict "a" 1) "b" }}|{{ get (dict "a" nil) "a" | typeOf }}|{{ get nil "a" | typeOf }}"#,
+                Ok("1||<nil>|string"),
+            ),
+            (
+                r#"{{ $d := dict }}{{ $e := set $d "a" 1 }}{{ $_ := unset $e "b" }}{{ $d }}"#,
+                Ok("map[a:1]"),
+            ),
+            (r#"{{ set nil "a" 1 }}"#, Err("assignment to entry in nil map")),
+            (r#"{{ unset nil "a" | typeOf }}"#, Ok("map[string]interface {}")),
+            (
+                r#"{{ hasKey (dict "a" nil) "a" }}{{ hasKey (dict) "a" }}{{ hasKey nil "a" }}"#,
+                Ok("truefalsefalse"),
+            ),
+            (
+                r#"{{ pluck "a" (dict "a" 1) (dict "b" 2) nil (dict "a" nil) | toJson }}"#,
+                Ok("[1,null]"),
+            ),
+            (
+                r#"{{ values (dict "a" 1) }}{{ values nil | toJson }}"#,
+                Ok("[1][]"),
+            ),
+            (
+                r#"{{ pick (dict "a" 1 "b" 2) "a" "c" }}{{ omit (dict "a" 1 "b" 2) "a" "c" }}{{ pick nil "a" }}{{ omit nil "a" | toJson }}"#,
+                Ok("map[a:1]map[b:2]map[]{}"),
+            ),
+            (
+                r#"{{ dig "a" "b" 0 (dict "a" (dict "b" 1)) }}{{ dig "a" "c" 0 (dict "a" (dict "b" 1)) }}{{ dig "x" "c" 0 (dict) }}"#,
+                Ok("100"),
+            ),
+            (r#"{{ dig "a" nil (dict "a" nil) | typeOf }}"#, Ok("<nil>")),
+            (
+                r#"{{ dig "a" "b" 1 (dict "a" (split "," "x")) }}"#,
+                Err("interface conversion: interface {} is map[string]string, not map[string]interface {}"),
+            ),
+            (
+                r#"{{ dig "a" 1 nil }}"#,
+                Err("interface conversion: interface {} is nil, not map[string]interface {}"),
+            ),
+            (
+                r#"{{ dig "a" 1 "x" }}"#,
+                Err("interface conversion: interface {} is string, not map[string]interface {}"),
+            ),
+            (
+                r#"{{ dig "a" "b" 1 (dict "a" (list)) }}"#,
+                Err("interface conversion: interface {} is []interface {}, not map[string]interface {}"),
+            ),
+            (r#"{{ dig "a" 1 (unset nil "x") }}"#, Ok("1")),
+            (
+                r#"{{ dig "a" "x" "b" (dict "a" 1) }}"#,
+                Err("interface conversion: interface {} is int, not map[string]interface {}"),
+            ),
+            (
+                r#"{{ dig "a" "x" "b" (dict "a" nil) }}"#,
+                Err("interface conversion: interface {} is nil, not map[string]interface {}"),
+            ),
+            (
+                r#"{{ dig 1 "b" (dict "a" nil) }}"#,
+                Err("interface conversion: interface {} is int, not string"),
+            ),
+            (
+                r#"{{ dig "a" (dict "a" nil) }}"#,
+                Err("dig needs at least three arguments"),
+            ),
+        ]);
+    }
 }

@@ -8,10 +8,18 @@ use super::limits;
 
 /// The functions of this file.
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::new("b64enc", &[Type::String], |call| limits::text(STANDARD.encode(&*call.text(0)).into_bytes())),
-    Function::new("b64dec", &[Type::String], |call| decoded("base64", base64_decode(&call.text(0)))),
-    Function::new("b32enc", &[Type::String], |call| limits::text(base32_encode(&call.text(0)))),
-    Function::new("b32dec", &[Type::String], |call| decoded("base32", base32_decode(&call.text(0)))),
+    Function::new("b64enc", &[Type::String], |call| {
+        limits::text(STANDARD.encode(&*call.text(0)).into_bytes())
+    }),
+    Function::new("b64dec", &[Type::String], |call| {
+        decoded("base64", base64_decode(&call.text(0)))
+    }),
+    Function::new("b32enc", &[Type::String], |call| {
+        limits::text(base32_encode(&call.text(0)))
+    }),
+    Function::new("b32dec", &[Type::String], |call| {
+        decoded("base32", base32_decode(&call.text(0)))
+    }),
 ];
 
 /// The position of the byte that Go calls illegal.
@@ -120,7 +128,9 @@ fn base32_decode(text: &[u8]) -> Result<Vec<u8>, IllegalByte> {
         let (mut group, mut digits) = (0_u64, 0_usize);
         let mut ended = false;
         while digits < 8 {
-            let Some(&byte) = text.get(at) else { return Err(at - digits) };
+            let Some(&byte) = text.get(at) else {
+                return Err(at - digits);
+            };
             at += 1;
             let left = text.get(at..).unwrap_or_default();
             if byte == b'=' && digits >= 2 && left.len() < 8 {
@@ -156,7 +166,12 @@ mod tests {
     use super::*;
 
     fn shown(encoding: &str, result: Result<Vec<u8>, IllegalByte>) -> String {
-        decoded(encoding, result).expect("decoding never fails").as_text().expect("text").to_str().into_owned()
+        decoded(encoding, result)
+            .expect("decoding never fails")
+            .as_text()
+            .expect("text")
+            .to_str()
+            .into_owned()
     }
 
     #[test]

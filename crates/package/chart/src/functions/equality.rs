@@ -25,7 +25,9 @@ impl Comparison {
             (Value::Integer(left), Value::Integer(right)) => left == right,
             (Value::Float(left), Value::Float(right)) => left == right,
             (Value::Complex(left, i), Value::Complex(right, j)) => left == right && i == j,
-            (Value::String(left), Value::String(right)) | (Value::Bytes(left), Value::Bytes(right)) => left == right,
+            (Value::String(left), Value::String(right)) | (Value::Bytes(left), Value::Bytes(right)) => {
+                left == right
+            }
             (Value::List(left), Value::List(right)) => nested(depth, || self.lists(left, right, depth))?,
             (Value::Map(left), Value::Map(right)) => nested(depth, || self.maps(left, right, depth))?,
             (Value::Object(left), Value::Object(right)) => {
@@ -41,7 +43,11 @@ impl Comparison {
         if left.type_name() != right.type_name() || left.len() != right.len() {
             return Ok(false);
         }
-        if left.is_same(right) || !self.begun.insert((left.as_ptr() as usize, right.as_ptr() as usize)) {
+        if left.is_same(right)
+            || !self
+                .begun
+                .insert((left.as_ptr() as usize, right.as_ptr() as usize))
+        {
             return Ok(true);
         }
         for (left, right) in left.iter().zip(right.iter()) {
@@ -94,8 +100,16 @@ mod tests {
             (Value::strings(["a"]), Value::list(vec!["a".into()]), false),
             (Value::strings(["a"]), Value::strings(["a"]), true),
             (empty.clone(), Value::list(vec![]), true),
-            (Value::map([("a", Value::int(1))]), Value::map([("a", Value::int(1))]), true),
-            (Value::map([("a", Value::int(1))]), Value::map([("b", Value::int(1))]), false),
+            (
+                Value::map([("a", Value::int(1))]),
+                Value::map([("a", Value::int(1))]),
+                true,
+            ),
+            (
+                Value::map([("a", Value::int(1))]),
+                Value::map([("b", Value::int(1))]),
+                false,
+            ),
             (Value::from(f64::NAN), Value::from(f64::NAN), false),
         ] {
             assert_eq!(equal(&left, &right), want, "{left:?} {right:?}");
@@ -114,7 +128,7 @@ mod tests {
 
     #[test]
     fn nesting_beyond_the_limit_is_refused() {
-        let nested = |_| (0..2000).fold(Value::Nil, |inner, _| Value::list(vec![inner]));
+        let nested = |()| (0..2000).fold(Value::Nil, |inner, _| Value::list(vec![inner]));
         let [left, right] = [(); 2].map(nested);
         assert!(deep_equal(&left, &right).is_err());
     }

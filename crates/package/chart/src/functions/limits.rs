@@ -21,7 +21,9 @@ pub(crate) fn text(bytes: Vec<u8>) -> Result<Value, Failure> {
 /// Refuses a text of that many bytes before it is made.
 pub(crate) fn check_text(bytes: usize) -> Result<(), Failure> {
     if bytes > MAX_TEXT_BYTES {
-        return Err(Failure::Message(format!("text of {bytes} bytes exceeds the limit of {MAX_TEXT_BYTES}")));
+        return Err(Failure::Message(format!(
+            "text of {bytes} bytes exceeds the limit of {MAX_TEXT_BYTES}"
+        )));
     }
     Ok(())
 }
@@ -29,7 +31,9 @@ pub(crate) fn check_text(bytes: usize) -> Result<(), Failure> {
 /// Refuses a list of that many elements before it is made.
 pub(crate) fn check_items(items: usize) -> Result<(), Failure> {
     if items > MAX_LIST_ITEMS {
-        return Err(Failure::Message(format!("list of {items} elements exceeds the limit of {MAX_LIST_ITEMS}")));
+        return Err(Failure::Message(format!(
+            "list of {items} elements exceeds the limit of {MAX_LIST_ITEMS}"
+        )));
     }
     Ok(())
 }
@@ -42,7 +46,9 @@ const STACK_SEGMENT_BYTES: usize = 2 << 20;
 /// Walks one level deeper into a value, with room for it on the stack; refuses where that is too deep.
 pub(crate) fn nested<T>(depth: usize, walk: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     if depth > MAX_NESTING {
-        return Err(Failure::Message(format!("value is nested deeper than {MAX_NESTING} levels")));
+        return Err(Failure::Message(format!(
+            "value is nested deeper than {MAX_NESTING} levels"
+        )));
     }
     stacker::maybe_grow(STACK_RED_ZONE_BYTES, STACK_SEGMENT_BYTES, walk)
 }

@@ -10,8 +10,12 @@ use super::limits::check_items;
 
 /// The functions of this file.
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::variadic("list", &[], Type::Any, |call| Ok(Value::list(std::mem::take(&mut call.arguments)))),
-    Function::variadic("tuple", &[], Type::Any, |call| Ok(Value::list(std::mem::take(&mut call.arguments)))),
+    Function::variadic("list", &[], Type::Any, |call| {
+        Ok(Value::list(std::mem::take(&mut call.arguments)))
+    }),
+    Function::variadic("tuple", &[], Type::Any, |call| {
+        Ok(Value::list(std::mem::take(&mut call.arguments)))
+    }),
     Function::new("append", &[Type::Any, Type::Any], push),
     Function::new("push", &[Type::Any, Type::Any], push),
     Function::new("mustAppend", &[Type::Any, Type::Any], push),
@@ -48,7 +52,10 @@ const NIL_DEREFERENCE: &str = "runtime error: invalid memory address or nil poin
 const MAKESLICE: &str = "runtime error: makeslice: len out of range";
 
 /// Returns the elements of a list, or the error that names what was tried on the other type.
-pub(super) fn elements_or<'value>(value: &'value Value, action: &str) -> Result<Cow<'value, [Value]>, Failure> {
+pub(super) fn elements_or<'value>(
+    value: &'value Value,
+    action: &str,
+) -> Result<Cow<'value, [Value]>, Failure> {
     list_or(value, |kind| format!("Cannot {action} type {kind}"))
 }
 
@@ -75,31 +82,53 @@ fn prepend(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
     let added = call.take(1);
     let list = elements_or(argument(call, 0), "prepend on")?;
     check_items(list.len() + 1)?;
-    Ok(Value::list(std::iter::once(added).chain(list.iter().cloned()).collect()))
+    Ok(Value::list(
+        std::iter::once(added).chain(list.iter().cloned()).collect(),
+    ))
 }
 
 fn first(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
-    Ok(elements_or(argument(call, 0), "find first on")?.first().cloned().unwrap_or_default())
+    Ok(elements_or(argument(call, 0), "find first on")?
+        .first()
+        .cloned()
+        .unwrap_or_default())
 }
 
 fn last(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
-    Ok(elements_or(argument(call, 0), "find last on")?.last().cloned().unwrap_or_default())
+    Ok(elements_or(argument(call, 0), "find last on")?
+        .last()
+        .cloned()
+        .unwrap_or_default())
 }
 
 /// Returns all but the first; the nil list where there is none.
 fn rest(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
     let list = elements_or(argument(call, 0), "find rest on")?;
-    Ok(list.split_first().map_or(Value::TypedNil(Type::List), |(_, rest)| Value::list(rest.to_vec())))
+    Ok(list
+        .split_first()
+        .map_or(Value::TypedNil(Type::List), |(_, rest)| {
+            Value::list(rest.to_vec())
+        }))
 }
 
 /// Returns all but the last; the nil list where there is none.
 fn initial(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
     let list = elements_or(argument(call, 0), "find initial on")?;
-    Ok(list.split_last().map_or(Value::TypedNil(Type::List), |(_, initial)| Value::list(initial.to_vec())))
+    Ok(list
+        .split_last()
+        .map_or(Value::TypedNil(Type::List), |(_, initial)| {
+            Value::list(initial.to_vec())
+        }))
 }
 
 fn reverse(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
-    Ok(Value::list(elements_or(argument(call, 0), "find reverse on")?.iter().rev().cloned().collect()))
+    Ok(Value::list(
+        elements_or(argument(call, 0), "find reverse on")?
+            .iter()
+            .rev()
+            .cloned()
+            .collect(),
+    ))
 }
 
 fn contains(list: &[Value], wanted: &Value) -> Result<bool, Failure> {
@@ -137,13 +166,18 @@ fn has(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
     if matches!(haystack, Value::Nil) {
         return Ok(Value::Bool(false));
     }
-    Ok(Value::Bool(contains(&elements_or(haystack, "find has on")?, argument(call, 0))?))
+    Ok(Value::Bool(contains(
+        &elements_or(haystack, "find has on")?,
+        argument(call, 0),
+    )?))
 }
 
 /// Returns the elements from one index up to another, as a list of the same type; nil of an empty list.
 fn slice(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
     let list = argument(call, 0);
-    let items = list_or(list, |kind| format!("list should be type of slice or array but {kind}"))?;
+    let items = list_or(list, |kind| {
+        format!("list should be type of slice or array but {kind}")
+    })?;
     if items.is_empty() {
         return Ok(Value::Nil);
     }
@@ -172,7 +206,11 @@ fn concat(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
         check_items(joined.len() + items.len())?;
         joined.extend_from_slice(&items);
     }
-    Ok(if joined.is_empty() { Value::TypedNil(Type::List) } else { Value::list(joined) })
+    Ok(if joined.is_empty() {
+        Value::TypedNil(Type::List)
+    } else {
+        Value::list(joined)
+    })
 }
 
 /// Cuts a list into lists of `size` elements; the last may be shorter.
@@ -181,7 +219,10 @@ fn chunk(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
     let chunks = match usize::try_from(call.integer(0)) {
         // Dividing by zero gives Go an infinite number of chunks to make.
         Ok(0) => return Err(MAKESLICE.into()),
-        Ok(size) => items.chunks(size).map(|chunk| Value::list(chunk.to_vec())).collect(),
+        Ok(size) => items
+            .chunks(size)
+            .map(|chunk| Value::list(chunk.to_vec()))
+            .collect(),
         Err(_) => negative_chunks(&items, call.integer(0))?,
     };
     Ok(Value::List(List::of(Type::List, chunks)))
@@ -193,5 +234,173 @@ fn negative_chunks(items: &[Value], size: i64) -> Result<Vec<Value>, Failure> {
         [_] if size < -1 => Ok(vec![Value::list(items.to_vec())]),
         [_, _, ..] if (items.len() as u64 - 1) <= size.unsigned_abs() => Ok(Vec::new()),
         _ => Err(MAKESLICE.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::functions::testing::check;
+
+    #[test]
+    fn lists_are_taken_apart_as_in_sprig() {
+        check(&[
+            (
+                r#"{{ $x := append (list 1) "a" }}{{ $x }} {{ typeOf $x }}"#,
+                Ok("[1 a] []interface {}"),
+            ),
+            (
+                r#"{{ $x := append (splitList "," "a,b") 1 }}{{ $x }} {{ typeOf $x }}"#,
+                Ok("[a b 1] []interface {}"),
+            ),
+            (r#"{{ prepend (until 2) "x" | toJson }}"#, Ok(r#"["x",0,1]"#)),
+            (
+                "{{ first (list 1 2) }}{{ last (list 1 2) }}{{ rest (list 1 2) }}{{ initial (list 1 2) }}",
+                Ok("12[2][1]"),
+            ),
+            (
+                "{{ first (list) }}|{{ last (list) }}|{{ rest (list) | typeOf }}|{{ initial (list) | toJson }}",
+                Ok("<no value>|<no value>|[]interface {}|null"),
+            ),
+            ("{{ reverse (list 1 2 3) }}", Ok("[3 2 1]")),
+            (
+                r#"{{ uniq (list 1 1 1.0 "1" "1" nil nil (list) (list) (dict) (dict)) | toJson }}"#,
+                Ok(r#"[1,1,"1",null,[],{}]"#),
+            ),
+            (
+                "{{ without (list 1 2 3) 1 3 }}{{ without (list 1.0) 1 }}",
+                Ok("[2][1]"),
+            ),
+            (
+                "{{ has 1 (list 1 2) }}{{ has 1 (list 1.0) }}{{ has 1 nil }}{{ has nil (list nil) }}",
+                Ok("truefalsefalsetrue"),
+            ),
+            (
+                r#"{{ slice (list 1 2 3) }}{{ slice (list 1 2 3) 1 }}{{ slice (list 1 2 3) 1 "2" }}"#,
+                Ok("[1 2 3][2 3][2]"),
+            ),
+            (
+                r#"{{ slice (splitList "" "abc") 1 | typeOf }}{{ slice (until 3) 1 2 }}"#,
+                Ok("[]string[1]"),
+            ),
+            (
+                r#"{{ concat (list 1) (splitList "" "ab") (until 2) }}"#,
+                Ok("[1 a b 0 1]"),
+            ),
+            (
+                "{{ chunk 2 (list 1 2 3) }}{{ chunk 5 (list 1) }}{{ mustChunk 1 (until 2) }}",
+                Ok("[[1 2] [3]][[1]][[0] [1]]"),
+            ),
+            (
+                r#"{{ compact (list 0 1 "" "a" nil false (list) (dict "a" 1)) | toJson }}"#,
+                Ok(r#"[1,"a",{"a":1}]"#),
+            ),
+            (
+                "{{ tuple 1 2 }}{{ list }}{{ push (list) nil | len }}",
+                Ok("[1 2][]1"),
+            ),
+            (r#"{{ first "" }}"#, Err("Cannot find first on type string")),
+            (
+                "{{ slice (dict) 0 }}",
+                Err("list should be type of slice or array but map"),
+            ),
+        ]);
+    }
+
+    #[test]
+    fn what_is_no_list_gets_the_words_of_go() {
+        check(&[
+            (
+                "{{ slice (list 1 2 3) 0 5 }}",
+                Err("reflect.Value.Slice: slice index out of bounds"),
+            ),
+            (
+                "{{ slice (list 1 2 3) 2 1 }}",
+                Err("reflect.Value.Slice: slice index out of bounds"),
+            ),
+            (
+                "{{ slice (list 1 2 3) -1 }}",
+                Err("reflect.Value.Slice: slice index out of bounds"),
+            ),
+            (
+                r#"{{ slice "abc" 1 }}"#,
+                Err("list should be type of slice or array but string"),
+            ),
+            (
+                "{{ slice nil 1 }}",
+                Err("runtime error: invalid memory address or nil pointer dereference"),
+            ),
+            ("{{ slice (list) 1 | typeOf }}", Ok("<nil>")),
+            (
+                "{{ first nil }}",
+                Err("runtime error: invalid memory address or nil pointer dereference"),
+            ),
+            (r#"{{ first "abc" }}"#, Err("Cannot find first on type string")),
+            ("{{ mustFirst 1 }}", Err("Cannot find first on type int")),
+            (
+                r#"{{ concat (list 1) "a" }}"#,
+                Err("Cannot concat type string as list"),
+            ),
+            (
+                "{{ concat (list 1) nil }}",
+                Err("runtime error: invalid memory address or nil pointer dereference"),
+            ),
+            ("{{ typeOf (concat) }}", Ok("[]interface {}")),
+            (
+                "{{ chunk 0 (list 1 2) }}",
+                Err("runtime error: makeslice: len out of range"),
+            ),
+            ("{{ chunk -1 (list 1 2) }}", Ok("[]")),
+            ("{{ chunk 3 (list) | toJson }}", Ok("[]")),
+            (
+                "{{ chunk 0 (list) | toJson }}",
+                Err("runtime error: makeslice: len out of range"),
+            ),
+            (r#"{{ has 1 "abc" }}"#, Err("Cannot find has on type string")),
+            (
+                r#"{{ without "abc" 1 }}"#,
+                Err("Cannot find without on type string"),
+            ),
+            ("{{ compact 1 }}", Err("Cannot compact on type int")),
+            ("{{ reverse (dict) }}", Err("Cannot find reverse on type map")),
+            (
+                "{{ append nil 1 }}",
+                Err("runtime error: invalid memory address or nil pointer dereference"),
+            ),
+            (r#"{{ prepend "s" 1 }}"#, Err("Cannot prepend on type string")),
+            ("{{ uniq 1.5 }}", Err("Cannot find uniq on type float64")),
+            ("{{ initial true }}", Err("Cannot find initial on type bool")),
+            (
+                "{{ rest nil }}",
+                Err("runtime error: invalid memory address or nil pointer dereference"),
+            ),
+            (
+                "{{ chunk -1 (list) | toJson }}",
+                Err("runtime error: makeslice: len out of range"),
+            ),
+            ("{{ chunk -2 (list 1 2) | toJson }}", Ok("[]")),
+            ("{{ chunk -5 (list 1 2) | toJson }}", Ok("[]")),
+            (
+                "{{ chunk -1 (list 1) | toJson }}",
+                Err("runtime error: makeslice: len out of range"),
+            ),
+            ("{{ chunk -2 (list 1) | toJson }}", Ok("[[1]]")),
+            (
+                "{{ chunk -2 (list) | toJson }}",
+                Err("runtime error: makeslice: len out of range"),
+            ),
+            (
+                "{{ chunk 0 (list 1) | toJson }}",
+                Err("runtime error: makeslice: len out of range"),
+            ),
+            (r#"{{ chunk 3 "a" }}"#, Err("Cannot chunk type string")),
+            (
+                "{{ chunk 3 nil }}",
+                Err("runtime error: invalid memory address or nil pointer dereference"),
+            ),
+            (
+                "{{ typeOf (chunk 3 (list 1)) }}{{ typeOf (index (chunk 3 (list 1)) 0) }}",
+                Ok("[][]interface {}[]interface {}"),
+            ),
+        ]);
     }
 }

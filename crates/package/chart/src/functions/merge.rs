@@ -6,9 +6,15 @@ use super::limits::nested;
 
 /// The functions of this file.
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::variadic("merge", &[Type::Map], Type::Map, |call| merge_or_empty(call, Overwrite::Empty)),
-    Function::variadic("mustMerge", &[Type::Map], Type::Map, |call| merge_all(call, Overwrite::Empty)?.into_result()),
-    Function::variadic("mergeOverwrite", &[Type::Map], Type::Map, |call| merge_or_empty(call, Overwrite::Everything)),
+    Function::variadic("merge", &[Type::Map], Type::Map, |call| {
+        merge_or_empty(call, Overwrite::Empty)
+    }),
+    Function::variadic("mustMerge", &[Type::Map], Type::Map, |call| {
+        merge_all(call, Overwrite::Empty)?.into_result()
+    }),
+    Function::variadic("mergeOverwrite", &[Type::Map], Type::Map, |call| {
+        merge_or_empty(call, Overwrite::Everything)
+    }),
     Function::variadic("mustMergeOverwrite", &[Type::Map], Type::Map, |call| {
         merge_all(call, Overwrite::Everything)?.into_result()
     }),
@@ -55,7 +61,9 @@ fn merge_all(call: &mut Call<'_, '_>, overwrite: Overwrite) -> Result<Outcome, F
             return Ok(Outcome::Refused(error));
         }
     }
-    Ok(Outcome::Merged(destination.map_or(Value::TypedNil(Type::Map), Value::Map)))
+    Ok(Outcome::Merged(
+        destination.map_or(Value::TypedNil(Type::Map), Value::Map),
+    ))
 }
 
 /// Merges one map into another; returns the error of the library, if there is one.
@@ -111,7 +119,9 @@ fn merge_values(
         (Value::Object(existing), _) => match (existing.kind(), value.kind()) {
             (Kind::Struct, Kind::Map | Kind::Pointer) if !existing.fields().is_empty() => {
                 let kind = if value.kind() == Kind::Map { "map" } else { "ptr" };
-                return Err(Failure::Message(format!("reflect: call of reflect.Value.Field on {kind} Value")));
+                return Err(Failure::Message(format!(
+                    "reflect: call of reflect.Value.Field on {kind} Value"
+                )));
             }
             (Kind::Pointer, Kind::Map | Kind::Struct) if overwrite == Overwrite::Empty && !value.is_nil() => {
                 let pointed_at = existing.type_name().strip_prefix('*').unwrap_or_default();
@@ -141,7 +151,10 @@ fn put(destination: &Map, source: &Map, key: gotemplate::Text, value: Value) -> 
 /// Returns the panic of putting a list among typed values.
 fn refuse_list(destination: &Map, existing: Option<&Value>, list: &Value) -> Failure {
     Failure::Message(match existing {
-        Some(existing) => format!("reflect: call of reflect.Value.IsNil on {} Value", existing.kind().name()),
+        Some(existing) => format!(
+            "reflect: call of reflect.Value.IsNil on {} Value",
+            existing.kind().name()
+        ),
         None => format!(
             "reflect.Value.SetMapIndex: value of type {} is not assignable to type {}",
             list.type_name(),
@@ -153,4 +166,139 @@ fn refuse_list(destination: &Map, existing: Option<&Value>, list: &Value) -> Fai
 /// Returns whether the library takes a value for empty; complex numbers never are.
 fn is_empty(value: &Value) -> bool {
     !matches!(value, Value::Complex(..)) && !value.truth()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::functions::testing::check;
+
+    #[test]
+    fn maps_merge_as_in_mergo() {
+        check(&[
+            (
+                r#"{{ merge (dict "a" (split "," "a,b")) (dict "a" (dict "_0" "x" "c" 1)) | toJson }}"#,
+                Err("reflect.Value.SetMapIndex: value of type interface {} is not assignable to type string"),
+            ),
+            (
+                r#"{{ merge (dict "a" (split "," "a,b")) (dict "a" (dict "_0" "x")) | toJson }}"#,
+                Ok(r#"{"a":{"_0":"a","_1":"b"}}"#),
+            ),
+            (
+                r#"{{ merge (dict "a" (split "," "a,b")) (dict "a" (split "," "x,y,z")) | toJson }}"#,
+                Ok(r#"{"a":{"_0":"a","_1":"b","_2":"z"}}"#),
+            ),
+            (
+                r#"{{ merge (dict "a" (dict "_0" 1)) (dict "a" (split "," "x,y,z")) | toJson }}"#,
+                Ok(r#"{"a":{"_0":1,"_1":"y","_2":"z"}}"#),
+            ),
+            (
+                r#"{{ mergeOverwrite (dict "a" (split "," "a,b")) (dict "a" (dict "_0" nil)) | toJson }}"#,
+                Err("reflect.Value.SetMapIndex: value of type interface {} is not assignable to type string"),
+            ),
+            (
+                r#"{{ mergeOverwrite (dict "a" 1 "b" (list 1) "c" (dict "x" 1) "d" "s") (dict "a" nil "b" (list) "c" (dict) "d" "") | toJson }}"#,
+                Ok(r#"{"a":null,"b":[],"c":{"x":1},"d":""}"#),
+            ),
+            (
+                r#"{{ merge (dict "a" 0 "b" (list) "c" (dict) "d" "" "e" false "f" nil) (dict "a" 1 "b" (list 1) "c" (dict "x" 1) "d" "s" "e" true "f" 2) | toJson }}"#,
+                Ok(r#"{"a":1,"b":[1],"c":{"x":1},"d":"s","e":true,"f":2}"#),
+            ),
+            (
+                r#"{{ merge (dict "a" (dict "x" 1)) (dict "a" "str") | toJson }}"#,
+                Ok(r#"{"a":{"x":1}}"#),
+            ),
+            (
+                r#"{{ merge (dict "a" "str") (dict "a" (dict "x" 1)) | toJson }}"#,
+                Ok(r#"{"a":"str"}"#),
+            ),
+            (
+                r#"{{ merge (dict "a" "") (dict "a" (dict "x" 1)) | toJson }}"#,
+                Ok(r#"{"a":{"x":1}}"#),
+            ),
+            (
+                r#"{{ mergeOverwrite (dict "a" (dict "x" 1)) (dict "a" "str") | toJson }}"#,
+                Ok(r#"{"a":"str"}"#),
+            ),
+            (
+                r#"{{ mergeOverwrite (dict "a" "str") (dict "a" (dict "x" 1)) | toJson }}"#,
+                Ok(r#"{"a":{"x":1}}"#),
+            ),
+            (
+                r#"{{ mergeOverwrite (dict "a" (list 1)) (dict "a" (dict "x" 1)) | toJson }}"#,
+                Ok(r#"{"a":{"x":1}}"#),
+            ),
+            (
+                r#"{{ mergeOverwrite (dict "a" (dict "x" 1)) (dict "a" (list 1)) | toJson }}"#,
+                Ok(r#"{"a":[1]}"#),
+            ),
+            (
+                r#"{{ merge (dict "a" (dict "x" 1)) (dict "a" (list 1)) | toJson }}"#,
+                Ok(r#"{"a":{"x":1}}"#),
+            ),
+            (
+                r#"{{ merge (dict "a" "s") (dict "a" (list 1)) | toJson }}"#,
+                Ok(r#"{"a":"s"}"#),
+            ),
+            (
+                r#"{{ merge (dict) (dict "a" (list)) | toJson }}"#,
+                Ok(r#"{"a":[]}"#),
+            ),
+            (
+                r#"{{ merge (dict "b" 1) (dict "a" (list)) | toJson }}"#,
+                Ok(r#"{"a":[],"b":1}"#),
+            ),
+            (
+                r#"{{ merge (dict "b" 1) (dict "a" nil) | toJson }}"#,
+                Ok(r#"{"b":1}"#),
+            ),
+            (
+                r#"{{ mergeOverwrite (dict "b" 1) (dict "a" nil) | toJson }}"#,
+                Ok(r#"{"a":null,"b":1}"#),
+            ),
+            (
+                r#"{{ mergeOverwrite (dict "b" (dict "c" 1 "d" 2)) (dict "b" (dict "c" nil "e" nil)) | toJson }}"#,
+                Ok(r#"{"b":{"c":null,"d":2,"e":null}}"#),
+            ),
+            (
+                r#"{{ $d := dict "x" 1 }}{{ $m := merge (dict) (dict "a" $d) }}{{ $_ := set $d "y" 2 }}{{ $m | toJson }}"#,
+                Ok(r#"{"a":{"x":1,"y":2}}"#),
+            ),
+            (
+                r#"{{ $old := dict }}{{ $d := dict "a" $old }}{{ $_ := merge $d (dict "a" (dict "x" 1)) }}{{ $old | toJson }}{{ $d | toJson }}{{ $_ := set $old "q" 1 }}{{ $d | toJson }}"#,
+                Ok(r#"{"x":1}{"a":{"x":1}}{"a":{"q":1,"x":1}}"#),
+            ),
+            (
+                r#"{{ $d := dict "a" (dict "x" 1) }}{{ merge $d $d | toJson }}"#,
+                Ok(r#"{"a":{"x":1}}"#),
+            ),
+            (
+                r#"{{ merge nil (dict "a" 1) | toJson }}{{ merge nil nil | typeOf }}{{ merge nil | typeOf }}"#,
+                Ok(r#"{"a":1}map[string]interface {}map[string]interface {}"#),
+            ),
+            (
+                r#"{{ merge (dict "a" 1) nil (dict "b" 2) | toJson }}"#,
+                Ok(r#"{"a":1,"b":2}"#),
+            ),
+            (
+                r#"{{ mergeOverwrite (dict "a" (dict "x" 1)) (dict "a" (rest (list))) | toJson }}"#,
+                Ok(r#"{"a":null}"#),
+            ),
+            (
+                r#"{{ mergeOverwrite (dict "a" (dict "x" 1)) (dict "a" (unset nil "x")) | toJson }}"#,
+                Ok(r#"{"a":{"x":1}}"#),
+            ),
+            (
+                r#"{{ merge (dict "a" (unset nil "x")) (dict "a" (dict "x" 1)) | toJson }}"#,
+                Ok(r#"{"a":{"x":1}}"#),
+            ),
+            (
+                r#"{{ mergeOverwrite (dict "a" (split "," "x")) (dict "a" (dict "_0" (list 1))) | toJson }}"#,
+                Err("reflect: call of reflect.Value.IsNil on string Value"),
+            ),
+            (
+                r#"{{ mergeOverwrite (dict "a" (dict "_0" "s")) (dict "a" (dict "_0" (list 1))) | toJson }}"#,
+                Ok(r#"{"a":{"_0":[1]}}"#),
+            ),
+        ]);
+    }
 }

@@ -28,9 +28,11 @@ pub(crate) mod regular_expressions;
 pub(crate) mod rendering;
 mod strings;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
+mod toml;
 mod urls;
 mod versions;
+mod words;
 mod wrapping;
 mod yaml;
 
@@ -60,8 +62,10 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Function> {
         regular_expressions::FUNCTIONS,
         rendering::FUNCTIONS,
         strings::FUNCTIONS,
+        toml::FUNCTIONS,
         urls::FUNCTIONS,
         versions::FUNCTIONS,
+        words::FUNCTIONS,
         wrapping::FUNCTIONS,
         yaml::FUNCTIONS,
     ];

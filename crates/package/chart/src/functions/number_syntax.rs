@@ -26,7 +26,11 @@ pub(crate) fn parse_integer(text: &[u8], base: u32) -> Result<i64, IntegerError>
 }
 
 fn parse_unsigned(text: &[u8], base: u32) -> Result<u64, IntegerError> {
-    let (radix, digits) = if base == 0 { split_prefix(text) } else { (base, text) };
+    let (radix, digits) = if base == 0 {
+        split_prefix(text)
+    } else {
+        (base, text)
+    };
     if digits.is_empty() || (base == 0 && !underscores_are_between_digits(text)) {
         return Err(IntegerError::Syntax);
     }
@@ -37,12 +41,19 @@ fn parse_unsigned(text: &[u8], base: u32) -> Result<u64, IntegerError> {
             continue;
         }
         let digit = char::from(byte).to_digit(radix).ok_or(IntegerError::Syntax)?;
-        match value.checked_mul(u64::from(radix)).and_then(|value| value.checked_add(u64::from(digit))) {
+        match value
+            .checked_mul(u64::from(radix))
+            .and_then(|value| value.checked_add(u64::from(digit)))
+        {
             Some(next) => value = next,
             None => overflow = true,
         }
     }
-    if overflow { Err(IntegerError::Range(i64::MAX)) } else { Ok(value) }
+    if overflow {
+        Err(IntegerError::Range(i64::MAX))
+    } else {
+        Ok(value)
+    }
 }
 
 /// Splits a base prefix off; a leading zero alone means octal.
@@ -50,8 +61,7 @@ fn split_prefix(text: &[u8]) -> (u32, &[u8]) {
     match text {
         [b'0', b'x' | b'X', rest @ ..] if !rest.is_empty() => (16, rest),
         [b'0', b'b' | b'B', rest @ ..] if !rest.is_empty() => (2, rest),
-        [b'0', b'o' | b'O', rest @ ..] if !rest.is_empty() => (8, rest),
-        [b'0', rest @ ..] if !rest.is_empty() => (8, rest),
+        [b'0', b'o' | b'O', rest @ ..] | [b'0', rest @ ..] if !rest.is_empty() => (8, rest),
         _ => (10, text),
     }
 }
@@ -94,7 +104,11 @@ pub(crate) fn parse_float(text: &[u8]) -> Option<f64> {
     if !underscores_are_between_digits(text) {
         return None;
     }
-    let text: String = std::str::from_utf8(text).ok()?.chars().filter(|&character| character != '_').collect();
+    let text: String = std::str::from_utf8(text)
+        .ok()?
+        .chars()
+        .filter(|&character| character != '_')
+        .collect();
     let (negative, unsigned) = match text.as_bytes() {
         [b'-', ..] => (true, &text[1..]),
         [b'+', ..] => (false, &text[1..]),
@@ -103,13 +117,18 @@ pub(crate) fn parse_float(text: &[u8]) -> Option<f64> {
     let magnitude = match unsigned.as_bytes() {
         [b'0', b'x' | b'X', ..] => parse_hexadecimal_float(unsigned.as_bytes().get(2..)?)?,
         [b'0'..=b'9' | b'.', ..] => unsigned.parse().ok().filter(|value: &f64| value.is_finite())?,
-        _ if unsigned.eq_ignore_ascii_case("inf") || unsigned.eq_ignore_ascii_case("infinity") => f64::INFINITY,
+        _ if unsigned.eq_ignore_ascii_case("inf") || unsigned.eq_ignore_ascii_case("infinity") => {
+            f64::INFINITY
+        }
         // Go knows no signed NaN.
         _ if text.eq_ignore_ascii_case("nan") => f64::NAN,
         _ => return None,
     };
     Some(if negative { -magnitude } else { magnitude })
 }
+
+/// Beyond this a hexadecimal float is 0 or infinite whatever its digits say, as text is far shorter.
+const EXPONENT_CAP: i64 = 1 << 40;
 
 /// Reads what follows `0x`; the exponent, in powers of two, is mandatory.
 fn parse_hexadecimal_float(text: &[u8]) -> Option<f64> {
@@ -122,8 +141,6 @@ fn parse_hexadecimal_float(text: &[u8]) -> Option<f64> {
     if exponent_digits.is_empty() || !exponent_digits.iter().all(u8::is_ascii_digit) {
         return None;
     }
-    // Beyond this the value is 0 or infinite whatever the digits say, as text is far shorter.
-    const EXPONENT_CAP: i64 = 1 << 40;
     let exponent = match parse_integer(exponent, 10) {
         Ok(value) | Err(IntegerError::Range(value)) => value.clamp(-EXPONENT_CAP, EXPONENT_CAP),
         Err(IntegerError::Syntax) => return None,
@@ -171,7 +188,11 @@ fn scale_by_power_of_two(mantissa: u64, exponent: i64) -> f64 {
     let precision = (top + 1074).clamp(0, 53);
     let dropped = (width - precision).max(0) as u32;
     let wide = u128::from(mantissa);
-    let (kept, rest, half) = (wide >> dropped, wide & ((1 << dropped) - 1), (1_u128 << dropped) >> 1);
+    let (kept, rest, half) = (
+        wide >> dropped,
+        wide & ((1 << dropped) - 1),
+        (1_u128 << dropped) >> 1,
+    );
     let round_up = dropped > 0 && (rest > half || (rest == half && kept & 1 == 1));
     let kept = (kept + u128::from(round_up)) as f64;
     let power = exponent + i64::from(dropped);
@@ -184,7 +205,11 @@ fn scale_by_power_of_two(mantissa: u64, exponent: i64) -> f64 {
 /// Converts as Go does on the machines that Helm is built for: what does not fit becomes the smallest number.
 pub(crate) fn float_to_integer(value: f64) -> i64 {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
-    if (-LIMIT..LIMIT).contains(&value) { value as i64 } else { i64::MIN }
+    if (-LIMIT..LIMIT).contains(&value) {
+        value as i64
+    } else {
+        i64::MIN
+    }
 }
 
 #[cfg(test)]
@@ -270,9 +295,14 @@ mod tests {
 
     #[test]
     fn floats_out_of_range_become_the_smallest_integer() {
-        for (value, want) in
-            [(1.9, 1), (-1.9, -1), (1e19, i64::MIN), (-1e19, i64::MIN), (f64::NAN, i64::MIN), (1e18, 1_000_000_000_000_000_000)]
-        {
+        for (value, want) in [
+            (1.9, 1),
+            (-1.9, -1),
+            (1e19, i64::MIN),
+            (-1e19, i64::MIN),
+            (f64::NAN, i64::MIN),
+            (1e18, 1_000_000_000_000_000_000),
+        ] {
             assert_eq!(float_to_integer(value), want, "{value}");
         }
     }

@@ -4,16 +4,36 @@ use gotemplate::{Function, Type, Value};
 
 /// The functions of this file.
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::new("base", &[Type::String], |call| Ok(Value::string(base(&call.text(0))))),
-    Function::new("osBase", &[Type::String], |call| Ok(Value::string(base(&call.text(0))))),
-    Function::new("dir", &[Type::String], |call| Ok(Value::string(dir(&call.text(0))))),
-    Function::new("osDir", &[Type::String], |call| Ok(Value::string(dir(&call.text(0))))),
-    Function::new("clean", &[Type::String], |call| Ok(Value::string(clean(&call.text(0))))),
-    Function::new("osClean", &[Type::String], |call| Ok(Value::string(clean(&call.text(0))))),
-    Function::new("ext", &[Type::String], |call| Ok(Value::string(ext(&call.text(0))))),
-    Function::new("osExt", &[Type::String], |call| Ok(Value::string(ext(&call.text(0))))),
-    Function::new("isAbs", &[Type::String], |call| Ok(Value::Bool(call.text(0).starts_with(b"/")))),
-    Function::new("osIsAbs", &[Type::String], |call| Ok(Value::Bool(call.text(0).starts_with(b"/")))),
+    Function::new("base", &[Type::String], |call| {
+        Ok(Value::string(base(&call.text(0))))
+    }),
+    Function::new("osBase", &[Type::String], |call| {
+        Ok(Value::string(base(&call.text(0))))
+    }),
+    Function::new("dir", &[Type::String], |call| {
+        Ok(Value::string(dir(&call.text(0))))
+    }),
+    Function::new("osDir", &[Type::String], |call| {
+        Ok(Value::string(dir(&call.text(0))))
+    }),
+    Function::new("clean", &[Type::String], |call| {
+        Ok(Value::string(clean(&call.text(0))))
+    }),
+    Function::new("osClean", &[Type::String], |call| {
+        Ok(Value::string(clean(&call.text(0))))
+    }),
+    Function::new("ext", &[Type::String], |call| {
+        Ok(Value::string(ext(&call.text(0))))
+    }),
+    Function::new("osExt", &[Type::String], |call| {
+        Ok(Value::string(ext(&call.text(0))))
+    }),
+    Function::new("isAbs", &[Type::String], |call| {
+        Ok(Value::Bool(call.text(0).starts_with(b"/")))
+    }),
+    Function::new("osIsAbs", &[Type::String], |call| {
+        Ok(Value::Bool(call.text(0).starts_with(b"/")))
+    }),
 ];
 
 /// Returns the last element, without slashes at its end.
@@ -21,7 +41,10 @@ fn base(path: &[u8]) -> &[u8] {
     if path.is_empty() {
         return b".";
     }
-    let end = path.iter().rposition(|&byte| byte != b'/').map_or(0, |last| last + 1);
+    let end = path
+        .iter()
+        .rposition(|&byte| byte != b'/')
+        .map_or(0, |last| last + 1);
     let (trimmed, _) = path.split_at(end);
     let last = trimmed.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
     if last.is_empty() { b"/" } else { last }
@@ -29,7 +52,10 @@ fn base(path: &[u8]) -> &[u8] {
 
 /// Returns all but the last element.
 fn dir(path: &[u8]) -> Vec<u8> {
-    let end = path.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
+    let end = path
+        .iter()
+        .rposition(|&byte| byte == b'/')
+        .map_or(0, |slash| slash + 1);
     clean(path.split_at(end).0)
 }
 
@@ -84,7 +110,12 @@ mod tests {
             ("a.b/c", "c", "a.b", "a.b/c", ""),
         ] {
             let bytes = path.as_bytes();
-            let got = (base(bytes).to_vec(), dir(bytes), clean(bytes), ext(bytes).to_vec());
+            let got = (
+                base(bytes).to_vec(),
+                dir(bytes),
+                clean(bytes),
+                ext(bytes).to_vec(),
+            );
             let got = [got.0, got.1, got.2, got.3].map(|part| String::from_utf8_lossy(&part).into_owned());
             assert_eq!(got, [want_base, want_dir, want_clean, want_extension], "{path}");
         }

@@ -12,12 +12,17 @@ use crate::source::{Source, SystemSource};
 /// The functions of this file.
 pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("randAlphaNum", &[Type::INT], |call| {
-        random_text(call, b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
+        random_text(
+            call,
+            b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz",
+        )
     }),
     Function::new("randAlpha", &[Type::INT], |call| {
         random_text(call, b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
     }),
-    Function::new("randNumeric", &[Type::INT], |call| random_text(call, b"0123456789")),
+    Function::new("randNumeric", &[Type::INT], |call| {
+        random_text(call, b"0123456789")
+    }),
     Function::new("randAscii", &[Type::INT], |call| {
         let printable: Vec<u8> = (b' '..=b'~').collect();
         random_text(call, &printable)
@@ -27,7 +32,10 @@ pub(crate) static FUNCTIONS: &[Function] = &[
 ];
 
 fn source(call: &Call<'_, '_>) -> Rc<dyn Source> {
-    Host::of(call).map_or_else(|| Rc::new(SystemSource) as Rc<dyn Source>, |host| Rc::clone(&host.source))
+    Host::of(call).map_or_else(
+        || Rc::new(SystemSource) as Rc<dyn Source>,
+        |host| Rc::clone(&host.source),
+    )
 }
 
 /// Returns characters of the alphabet, each equally likely; nothing for a negative count.
@@ -35,7 +43,12 @@ fn random_text(call: &mut Call<'_, '_>, alphabet: &[u8]) -> Result<Value, Failur
     let count = usize::try_from(call.integer(0)).unwrap_or(0);
     check_text(count)?;
     let source = source(call);
-    let draw = |_| alphabet.get(source.random_below(alphabet.len() as u64) as usize).copied().unwrap_or_default();
+    let draw = |_| {
+        alphabet
+            .get(source.random_below(alphabet.len() as u64) as usize)
+            .copied()
+            .unwrap_or_default()
+    };
     Ok(Value::string((0..count).map(draw).collect::<Vec<u8>>()))
 }
 
@@ -43,14 +56,18 @@ fn random_text(call: &mut Call<'_, '_>, alphabet: &[u8]) -> Result<Value, Failur
 fn random_integer(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
     let (low, high) = (call.integer(0), call.integer(1));
     match u64::try_from(high.wrapping_sub(low)) {
-        Ok(width) if width > 0 => Ok(Value::int(low.wrapping_add(source(call).random_below(width) as i64))),
+        Ok(width) if width > 0 => Ok(Value::int(
+            low.wrapping_add(source(call).random_below(width) as i64),
+        )),
         _ => Err("invalid argument to Intn".into()),
     }
 }
 
 fn shuffle(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
     let source = source(call);
-    let mut shuffled: Vec<char> = characters(&call.text(0)).map(|(character, _)| character).collect();
+    let mut shuffled: Vec<char> = characters(&call.text(0))
+        .map(|(character, _)| character)
+        .collect();
     for last in (1..shuffled.len()).rev() {
         shuffled.swap(last, source.random_below(last as u64 + 1) as usize);
     }

@@ -13,9 +13,15 @@ pub(crate) static FUNCTIONS: &[Function] = &[
         Ok(Value::string(trunc(call.integer(0), &call.text(1))))
     }),
     Function::new("substr", &[Type::INT, Type::INT, Type::String], |call| {
-        Ok(Value::string(substring(call.integer(0), call.integer(1), &call.text(2))?))
+        Ok(Value::string(substring(
+            call.integer(0),
+            call.integer(1),
+            &call.text(2),
+        )?))
     }),
-    Function::new("trim", &[Type::String], |call| Ok(Value::string(trim_space(&call.text(0))))),
+    Function::new("trim", &[Type::String], |call| {
+        Ok(Value::string(trim_space(&call.text(0))))
+    }),
     Function::new("trimall", &[Type::String, Type::String], |call| {
         Ok(Value::string(trim_all(&call.text(0), &call.text(1))))
     }),
@@ -24,13 +30,19 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     }),
     Function::new("trimSuffix", &[Type::String, Type::String], |call| {
         let text = call.text(1);
-        Ok(text.strip_suffix(call.text(0).as_bytes()).map_or_else(|| Value::String(text.clone()), Value::string))
+        Ok(text
+            .strip_suffix(call.text(0).as_bytes())
+            .map_or_else(|| Value::String(text.clone()), Value::string))
     }),
     Function::new("trimPrefix", &[Type::String, Type::String], |call| {
         let text = call.text(1);
-        Ok(text.strip_prefix(call.text(0).as_bytes()).map_or_else(|| Value::String(text.clone()), Value::string))
+        Ok(text
+            .strip_prefix(call.text(0).as_bytes())
+            .map_or_else(|| Value::String(text.clone()), Value::string))
     }),
-    Function::new("nospace", &[Type::String], |call| Ok(Value::String(without_space(call.text(0))))),
+    Function::new("nospace", &[Type::String], |call| {
+        Ok(Value::String(without_space(call.text(0))))
+    }),
     Function::new("contains", &[Type::String, Type::String], |call| {
         Ok(Value::Bool(memmem::find(&call.text(1), &call.text(0)).is_some()))
     }),
@@ -40,9 +52,15 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("hasSuffix", &[Type::String, Type::String], |call| {
         Ok(Value::Bool(call.text(1).ends_with(&call.text(0))))
     }),
-    Function::new("repeat", &[Type::INT, Type::String], |call| repeat(call.integer(0), &call.text(1))),
-    Function::new("indent", &[Type::INT, Type::String], |call| indent(b"", call.integer(0), &call.text(1))),
-    Function::new("nindent", &[Type::INT, Type::String], |call| indent(b"\n", call.integer(0), &call.text(1))),
+    Function::new("repeat", &[Type::INT, Type::String], |call| {
+        repeat(call.integer(0), &call.text(1))
+    }),
+    Function::new("indent", &[Type::INT, Type::String], |call| {
+        indent(b"", call.integer(0), &call.text(1))
+    }),
+    Function::new("nindent", &[Type::INT, Type::String], |call| {
+        indent(b"\n", call.integer(0), &call.text(1))
+    }),
     Function::new("replace", &[Type::String, Type::String, Type::String], |call| {
         replace(&call.text(0), &call.text(1), call.text(2))
     }),
@@ -76,7 +94,8 @@ fn substring(start: i64, end: i64, text: &[u8]) -> Result<&[u8], Failure> {
         };
     }
     let end = if end < 0 || end > length { length } else { end };
-    text.get(start as usize..end as usize).ok_or_else(|| out_of_range(&format!("[{start}:{end}]")))
+    text.get(start as usize..end as usize)
+        .ok_or_else(|| out_of_range(&format!("[{start}:{end}]")))
 }
 
 fn out_of_range(bounds: &str) -> Failure {
@@ -127,7 +146,11 @@ fn without_space(text: Text) -> Text {
     if !text.iter().any(is_space) {
         return text;
     }
-    text.iter().filter(|byte| !is_space(byte)).map(|&byte| char::from(byte)).collect::<String>().into()
+    text.iter()
+        .filter(|byte| !is_space(byte))
+        .map(|&byte| char::from(byte))
+        .collect::<String>()
+        .into()
 }
 
 /// Fails as Go's `strings.Repeat` does for a negative count.
@@ -138,14 +161,21 @@ fn repeat_count(count: i64) -> Result<usize, Failure> {
 fn repeat(count: i64, text: &[u8]) -> Result<Value, Failure> {
     let count = repeat_count(count)?;
     check_text(text.len().saturating_mul(count))?;
-    Ok(Value::string(if text.is_empty() { Vec::new() } else { text.repeat(count) }))
+    Ok(Value::string(if text.is_empty() {
+        Vec::new()
+    } else {
+        text.repeat(count)
+    }))
 }
 
 /// Puts spaces before every line, empty ones too.
 fn indent(before: &[u8], spaces: i64, text: &[u8]) -> Result<Value, Failure> {
     let spaces = repeat_count(spaces)?;
     let lines = memchr::memchr_iter(b'\n', text).count() + 1;
-    let size = before.len().saturating_add(text.len()).saturating_add(lines.saturating_mul(spaces));
+    let size = before
+        .len()
+        .saturating_add(text.len())
+        .saturating_add(lines.saturating_mul(spaces));
     check_text(size)?;
     let mut out = Vec::with_capacity(size);
     out.extend_from_slice(before);
@@ -192,19 +222,29 @@ fn replace(old: &[u8], new: &[u8], text: Text) -> Result<Value, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::functions::testing::check;
 
     fn text(result: Result<Value, Failure>) -> String {
         match result {
-            Ok(value) => value.as_text().expect("functions return text").to_str().into_owned(),
+            Ok(value) => value
+                .as_text()
+                .expect("functions return text")
+                .to_str()
+                .into_owned(),
             Err(failure) => format!("error: {failure}"),
         }
     }
 
     #[test]
     fn trunc_keeps_bytes_from_either_end() {
-        for (length, from, want) in
-            [(5, "hello world", "hello"), (-5, "hello world", "world"), (0, "a", ""), (9, "abc", "abc"), (-3, "abc", "abc"), (i64::MIN, "abc", "abc")]
-        {
+        for (length, from, want) in [
+            (5, "hello world", "hello"),
+            (-5, "hello world", "world"),
+            (0, "a", ""),
+            (9, "abc", "abc"),
+            (-3, "abc", "abc"),
+            (i64::MIN, "abc", "abc"),
+        ] {
             assert_eq!(trunc(length, from.as_bytes()), want.as_bytes(), "{length} {from}");
         }
         assert_eq!(trunc(1, "é".as_bytes()), b"\xc3");
@@ -218,13 +258,21 @@ mod tests {
             (2, -1, Ok("cde")),
             (2, 99, Ok("cde")),
             (5, 5, Ok("")),
-            (-1, 9, Err("runtime error: slice bounds out of range [:9] with length 5")),
+            (
+                -1,
+                9,
+                Err("runtime error: slice bounds out of range [:9] with length 5"),
+            ),
             (-1, -2, Err("runtime error: slice bounds out of range [:-2]")),
             (9, -1, Err("runtime error: slice bounds out of range [9:5]")),
             (3, 2, Err("runtime error: slice bounds out of range [3:2]")),
         ] {
             let got = substring(start, end, b"abcde").map_err(|failure| failure.to_string());
-            assert_eq!(got, want.map(str::as_bytes).map_err(str::to_owned), "{start} {end}");
+            assert_eq!(
+                got,
+                want.map(str::as_bytes).map_err(str::to_owned),
+                "{start} {end}"
+            );
         }
     }
 
@@ -252,7 +300,10 @@ mod tests {
         assert_eq!(text(indent(b"", 2, b"a\n")), "  a\n  ");
         assert_eq!(text(indent(b"", 2, b"")), "  ");
         assert_eq!(text(indent(b"\n", 1, b"a")), "\n a");
-        assert_eq!(text(indent(b"", -1, b"a")), "error: strings: negative Repeat count");
+        assert_eq!(
+            text(indent(b"", -1, b"a")),
+            "error: strings: negative Repeat count"
+        );
         assert!(text(indent(b"", i64::MAX, b"a\nb")).starts_with("error: text of "));
     }
 
@@ -271,5 +322,51 @@ mod tests {
         assert_eq!(text(replace(b"", b"X", "".into())), "X");
         assert_eq!(text(replace(b"aa", b"b", "aaa".into())), "ba");
         assert_eq!(text(replace(b"a", b"", "banana".into())), "bnn");
+    }
+
+    #[test]
+    fn text_is_cut_and_searched() {
+        check(&[
+            ("{{ hello }}", Ok("Hello!")),
+            (
+                r#"{{ trim "  a " }}|{{ trimall "$" "$5$" }}|{{ trimSuffix "-" "a--" }}|{{ trimPrefix "-" "--a" }}"#,
+                Ok("a|5|a-|-a"),
+            ),
+            (
+                r#"{{ contains "b" "abc" }}{{ contains "" "" }}{{ hasPrefix "a" "abc" }}{{ hasSuffix "bc" "abc" }}"#,
+                Ok("truetruetruetrue"),
+            ),
+            (
+                r#"{{ plural "one" "many" 1 }}{{ plural "one" "many" 0 }}"#,
+                Ok("onemany"),
+            ),
+            (r#"{{ trunc 3 "abcdef" }}{{ trunc -3 "abcdef" }}"#, Ok("abcdef")),
+            (
+                r#"{{ substr 0 3 "hello" }}{{ substr -1 2 "hello" }}{{ substr 3 -1 "hello" }}"#,
+                Ok("helhelo"),
+            ),
+            (
+                r#"{{ substr 9 -1 "hello" }}"#,
+                Err("runtime error: slice bounds out of range [9:5]"),
+            ),
+            (
+                r#"{{ substr -1 9 "hello" }}"#,
+                Err("runtime error: slice bounds out of range [:9] with length 5"),
+            ),
+            (
+                r#"{{ substr 3 1 "hello" }}"#,
+                Err("runtime error: slice bounds out of range [3:1]"),
+            ),
+            (r#"{{ repeat -1 "a" }}"#, Err("strings: negative Repeat count")),
+            (r#"{{ indent -1 "a" }}"#, Err("strings: negative Repeat count")),
+            (
+                r#"{{ trunc "3" "a" }}"#,
+                Err(r#"template: test:1:9: executing "test" at <"3">: expected integer; found "3""#),
+            ),
+            (
+                r#"{{ randAlphaNum 8 | len }}{{ randAlpha 0 }}{{ randNumeric -1 }}{{ randAscii 3 | len }}{{ shuffle "aaa" }}"#,
+                Ok("83aaa"),
+            ),
+        ]);
     }
 }

@@ -14,7 +14,9 @@ pub(crate) static FUNCTIONS: &[Function] = &[
         let text = call.text(2);
         Ok(Value::string(abbreviate(call.integer(0), call.integer(1), &text)))
     }),
-    Function::new("wrap", &[Type::INT, Type::String], |call| wrap(&call.text(1), call.integer(0), b"", LongWords::Stay)),
+    Function::new("wrap", &[Type::INT, Type::String], |call| {
+        wrap(&call.text(1), call.integer(0), b"", LongWords::Stay)
+    }),
     Function::new("wrapWith", &[Type::INT, Type::String, Type::String], |call| {
         wrap(&call.text(2), call.integer(0), &call.text(1), LongWords::Break)
     }),
@@ -30,7 +32,10 @@ fn abbreviate(left: i64, width: i64, text: &[u8]) -> Vec<u8> {
     }
     let room = width - 3;
     let left = left.min(length - room);
-    let piece = |start: i64, end: i64| text.get(start.max(0) as usize..end.max(0) as usize).unwrap_or_default();
+    let piece = |start: i64, end: i64| {
+        text.get(start.max(0) as usize..end.max(0) as usize)
+            .unwrap_or_default()
+    };
     if left <= 4 {
         return [piece(0, room), DOTS].concat();
     }
@@ -107,7 +112,13 @@ mod tests {
             (99, "", LongWords::Stay, "Hello World abcdefghij k"),
             (i64::MAX, "", LongWords::Stay, "Hello World abcdefghij k"),
         ] {
-            let got = wrap(b"Hello World abcdefghij k", width, separator.as_bytes(), long_words).expect("short text");
+            let got = wrap(
+                b"Hello World abcdefghij k",
+                width,
+                separator.as_bytes(),
+                long_words,
+            )
+            .expect("short text");
             assert_eq!(got.as_text().expect("text").to_str(), want);
         }
     }

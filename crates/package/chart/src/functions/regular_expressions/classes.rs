@@ -24,7 +24,11 @@ pub(super) fn folded(mut class: ClassUnicode, fold: bool) -> ClassUnicode {
 }
 
 fn ascii(ranges: &[(char, char)]) -> ClassUnicode {
-    ClassUnicode::new(ranges.iter().map(|&(low, high)| ClassUnicodeRange::new(low, high)))
+    ClassUnicode::new(
+        ranges
+            .iter()
+            .map(|&(low, high)| ClassUnicodeRange::new(low, high)),
+    )
 }
 
 /// A class, and whether it means everything else.
@@ -83,8 +87,8 @@ pub(super) fn unicode(name: &str) -> Option<ClassUnicode> {
 }
 
 const CATEGORIES: &[&str] = &[
-    "Cc", "Cf", "Co", "L", "Ll", "Lm", "Lo", "Lt", "Lu", "M", "Mc", "Me", "Mn", "N", "Nd", "Nl", "No", "P", "Pc", "Pd",
-    "Pe", "Pf", "Pi", "Po", "Ps", "S", "Sc", "Sk", "Sm", "So", "Z", "Zl", "Zp", "Zs",
+    "Cc", "Cf", "Co", "L", "Ll", "Lm", "Lo", "Lt", "Lu", "M", "Mc", "Me", "Mn", "N", "Nd", "Nl", "No", "P",
+    "Pc", "Pd", "Pe", "Pf", "Pi", "Po", "Ps", "S", "Sc", "Sk", "Sm", "So", "Z", "Zl", "Zp", "Zs",
 ];
 
 #[rustfmt::skip]
@@ -119,7 +123,10 @@ mod tests {
     #[test]
     fn every_name_has_characters() {
         for name in CATEGORIES.iter().chain(SCRIPTS) {
-            assert!(unicode(name).is_some_and(|class| !class.ranges().is_empty()), "{name}");
+            assert!(
+                unicode(name).is_some_and(|class| !class.ranges().is_empty()),
+                "{name}"
+            );
         }
         assert!(SCRIPTS.is_sorted());
     }
@@ -137,7 +144,11 @@ mod tests {
         let mut class = ClassUnicode::empty();
         add_range(&mut class, 0xd000, 0xe100);
         add_range(&mut class, 0xd801, 0xd802);
-        let ranges: Vec<_> = class.ranges().iter().map(|range| (range.start(), range.end())).collect();
+        let ranges: Vec<_> = class
+            .ranges()
+            .iter()
+            .map(|range| (range.start(), range.end()))
+            .collect();
         assert_eq!(ranges, [('\u{d000}', '\u{d7ff}'), ('\u{e000}', '\u{e100}')]);
     }
 }

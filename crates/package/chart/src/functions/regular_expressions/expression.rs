@@ -7,7 +7,8 @@ use regex_automata::Input;
 use regex_automata::meta::{Config, Regex};
 use regex_automata::util::captures::Captures;
 
-use super::parse::{Defect, SyntaxError, parse};
+use super::error::{Defect, SyntaxError};
+use super::parse::parse;
 use crate::functions::characters::{DIGIT, LETTER, characters, first_character};
 use crate::functions::limits::{check_items, check_text};
 use gotemplate::Failure;
@@ -29,7 +30,11 @@ impl Expression {
         let regex = Regex::builder().configure(config).build_from_hir(&syntax.hir);
         // The expression is sound by now, so size is all that can stand in its way.
         let regex = regex.map_err(|_| SyntaxError::new(Defect::TooLarge, expression))?;
-        Ok(Expression { regex, names: syntax.names, is_empty: expression.is_empty() })
+        Ok(Expression {
+            regex,
+            names: syntax.names,
+            is_empty: expression.is_empty(),
+        })
     }
 
     pub(super) fn is_match(&self, text: &[u8]) -> bool {
@@ -51,7 +56,9 @@ impl Expression {
         let mut at = 0;
         let mut previous_end = None;
         while ranges.len() < limit && at <= text.len() {
-            let Some(found) = self.regex.find(Input::new(text).range(at..)) else { break };
+            let Some(found) = self.regex.find(Input::new(text).range(at..)) else {
+                break;
+            };
             // An empty match right after another match does not count.
             let mut counts = true;
             if found.end() == at {
@@ -76,7 +83,11 @@ impl Expression {
     }
 
     /// Returns the text between matches; none for a limit of zero.
-    pub(super) fn split<'text>(&self, text: &'text [u8], limit: i64) -> Result<Option<Vec<&'text [u8]>>, Failure> {
+    pub(super) fn split<'text>(
+        &self,
+        text: &'text [u8],
+        limit: i64,
+    ) -> Result<Option<Vec<&'text [u8]>>, Failure> {
         if limit == 0 {
             return Ok(None);
         }
@@ -105,7 +116,9 @@ impl Expression {
     /// Replaces every match by a template with `$1`, `${name}` and `$$`.
     pub(super) fn replace_all(&self, text: &[u8], template: &[u8]) -> Result<Vec<u8>, Failure> {
         let haystack = Haystack::new(text);
-        self.replace(&haystack, |out, captures| self.expand(out, template, &haystack, captures))
+        self.replace(&haystack, |out, captures| {
+            self.expand(out, template, &haystack, captures);
+        })
     }
 
     /// Replaces every match by the same text.
@@ -174,7 +187,9 @@ impl Expression {
 
 /// Returns the length of the character at that place; 0 at the end.
 fn width(text: &str, at: usize) -> usize {
-    text.get(at..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8)
+    text.get(at..)
+        .and_then(|rest| rest.chars().next())
+        .map_or(0, char::len_utf8)
 }
 
 /// Reads `name` or `{name}`; returns it and what follows.
@@ -218,7 +233,11 @@ struct Haystack<'text> {
 impl<'text> Haystack<'text> {
     fn new(text: &'text [u8]) -> Haystack<'text> {
         if let Ok(valid) = std::str::from_utf8(text) {
-            return Haystack { text, lossy: Cow::Borrowed(valid), broken: Vec::new() };
+            return Haystack {
+                text,
+                lossy: Cow::Borrowed(valid),
+                broken: Vec::new(),
+            };
         }
         let mut lossy = String::with_capacity(text.len());
         let mut broken = Vec::new();
@@ -228,13 +247,19 @@ impl<'text> Haystack<'text> {
             }
             lossy.push(character);
         }
-        Haystack { text, lossy: Cow::Owned(lossy), broken }
+        Haystack {
+            text,
+            lossy: Cow::Owned(lossy),
+            broken,
+        }
     }
 
     /// Returns the original text of a range of the searched text.
     fn original(&self, range: Range<usize>) -> &'text [u8] {
         // A replaced byte has become three.
         let position = |at: usize| at - 2 * self.broken.partition_point(|&broken| broken < at);
-        self.text.get(position(range.start)..position(range.end)).unwrap_or_default()
+        self.text
+            .get(position(range.start)..position(range.end))
+            .unwrap_or_default()
     }
 }

@@ -1,6 +1,8 @@
 //! Regular expressions in Go's syntax, with Go's rules for matches, replacements and errors.
 
+mod character_syntax;
 mod classes;
+mod error;
 mod expression;
 mod parse;
 #[cfg(test)]
@@ -13,15 +15,17 @@ use std::rc::Rc;
 use gotemplate::format::quote;
 use gotemplate::{Call, Failure, Function, Text, Type, Value};
 
+use self::error::SyntaxError;
 use self::expression::Expression;
-use self::parse::SyntaxError;
 use super::limits;
 use crate::host::Host;
 
 /// The functions of this file.
 pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("regexMatch", &[Type::String, Type::String], |call| {
-        Ok(Value::Bool(compiled(call).is_ok_and(|expression| expression.is_match(&call.text(1)))))
+        Ok(Value::Bool(
+            compiled(call).is_ok_and(|expression| expression.is_match(&call.text(1))),
+        ))
     }),
     Function::new("mustRegexMatch", &[Type::String, Type::String], |call| {
         Ok(Value::Bool(returning(call)?.is_match(&call.text(1))))
@@ -35,28 +39,42 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("regexFindAll", &[Type::String, Type::String, Type::INT], |call| {
         find_all(panicking(call)?.as_ref(), &call.text(1), call.integer(2))
     }),
-    Function::new("mustRegexFindAll", &[Type::String, Type::String, Type::INT], |call| {
-        find_all(returning(call)?.as_ref(), &call.text(1), call.integer(2))
-    }),
-    Function::new("regexReplaceAll", &[Type::String, Type::String, Type::String], |call| {
-        limits::text(panicking(call)?.replace_all(&call.text(1), &call.text(2))?)
-    }),
-    Function::new("mustRegexReplaceAll", &[Type::String, Type::String, Type::String], |call| {
-        limits::text(returning(call)?.replace_all(&call.text(1), &call.text(2))?)
-    }),
-    Function::new("regexReplaceAllLiteral", &[Type::String, Type::String, Type::String], |call| {
-        limits::text(panicking(call)?.replace_all_literal(&call.text(1), &call.text(2))?)
-    }),
-    Function::new("mustRegexReplaceAllLiteral", &[Type::String, Type::String, Type::String], |call| {
-        limits::text(returning(call)?.replace_all_literal(&call.text(1), &call.text(2))?)
-    }),
+    Function::new(
+        "mustRegexFindAll",
+        &[Type::String, Type::String, Type::INT],
+        |call| find_all(returning(call)?.as_ref(), &call.text(1), call.integer(2)),
+    ),
+    Function::new(
+        "regexReplaceAll",
+        &[Type::String, Type::String, Type::String],
+        |call| limits::text(panicking(call)?.replace_all(&call.text(1), &call.text(2))?),
+    ),
+    Function::new(
+        "mustRegexReplaceAll",
+        &[Type::String, Type::String, Type::String],
+        |call| limits::text(returning(call)?.replace_all(&call.text(1), &call.text(2))?),
+    ),
+    Function::new(
+        "regexReplaceAllLiteral",
+        &[Type::String, Type::String, Type::String],
+        |call| limits::text(panicking(call)?.replace_all_literal(&call.text(1), &call.text(2))?),
+    ),
+    Function::new(
+        "mustRegexReplaceAllLiteral",
+        &[Type::String, Type::String, Type::String],
+        |call| limits::text(returning(call)?.replace_all_literal(&call.text(1), &call.text(2))?),
+    ),
     Function::new("regexSplit", &[Type::String, Type::String, Type::INT], |call| {
         split(panicking(call)?.as_ref(), &call.text(1), call.integer(2))
     }),
-    Function::new("mustRegexSplit", &[Type::String, Type::String, Type::INT], |call| {
-        split(returning(call)?.as_ref(), &call.text(1), call.integer(2))
+    Function::new(
+        "mustRegexSplit",
+        &[Type::String, Type::String, Type::INT],
+        |call| split(returning(call)?.as_ref(), &call.text(1), call.integer(2)),
+    ),
+    Function::new("regexQuoteMeta", &[Type::String], |call| {
+        limits::text(quote_meta(&call.text(0)))
     }),
-    Function::new("regexQuoteMeta", &[Type::String], |call| limits::text(quote_meta(&call.text(0)))),
 ];
 
 /// How many expressions a render keeps compiled; one that uses more starts over.
@@ -96,7 +114,8 @@ fn returning(call: &Call<'_, '_>) -> Result<Rc<Expression>, Failure> {
 
 /// Returns the expression, or what Go's `MustCompile` panics with.
 fn panicking(call: &Call<'_, '_>) -> Result<Rc<Expression>, Failure> {
-    compiled(call).map_err(|error| Failure::Message(format!("regexp: Compile({}): {error}", shown(&call.text(0)))))
+    compiled(call)
+        .map_err(|error| Failure::Message(format!("regexp: Compile({}): {error}", shown(&call.text(0)))))
 }
 
 /// Writes an expression between back quotes where Go source could have it so, or else quoted.
@@ -111,11 +130,17 @@ fn shown(expression: &[u8]) -> String {
 
 fn find_all(expression: &Expression, text: &[u8], limit: i64) -> Result<Value, Failure> {
     let found = expression.find_all(text, limit)?;
-    Ok(if found.is_empty() { Value::TypedNil(Type::Strings) } else { Value::strings(found) })
+    Ok(if found.is_empty() {
+        Value::TypedNil(Type::Strings)
+    } else {
+        Value::strings(found)
+    })
 }
 
 fn split(expression: &Expression, text: &[u8], limit: i64) -> Result<Value, Failure> {
-    Ok(expression.split(text, limit)?.map_or(Value::TypedNil(Type::Strings), Value::strings))
+    Ok(expression
+        .split(text, limit)?
+        .map_or(Value::TypedNil(Type::Strings), Value::strings))
 }
 
 /// Puts a backslash before everything that has a meaning in expressions.

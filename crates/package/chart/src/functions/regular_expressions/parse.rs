@@ -1,10 +1,10 @@
 //! Go's regular expression syntax, read into the form that the `regex` crates execute, with Go's error messages.
 
-use std::fmt;
-
 use regex_syntax::hir::{Capture, Class, ClassUnicode, Hir, Look, Repetition};
 
-use super::classes::{self, add_range, folded};
+use super::character_syntax::check_utf8;
+use super::classes::{add_range, folded};
+use super::error::{Defect, SyntaxError};
 use crate::functions::characters::first_character;
 
 /// The largest count of a repetition, and the largest product of counts that are nested: Go's limit.
@@ -12,61 +12,6 @@ const MAX_REPETITIONS: u32 = 1000;
 
 /// How deep an expression may be nested: Go's limit.
 const MAX_HEIGHT: usize = 1000;
-
-/// What is wrong with an expression.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Defect {
-    CharacterRange,
-    Escape,
-    NamedCapture,
-    PerlSyntax,
-    NestedRepetition,
-    RepeatCount,
-    Utf8,
-    MissingBracket,
-    MissingParenthesis,
-    MissingArgument,
-    TrailingBackslash,
-    UnexpectedParenthesis,
-    TooDeep,
-    TooLarge,
-}
-
-/// An expression that cannot be used; prints as Go's error does.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct SyntaxError {
-    defect: Defect,
-    /// The part of the expression that is wrong.
-    part: String,
-}
-
-impl SyntaxError {
-    pub(super) fn new(defect: Defect, part: &[u8]) -> SyntaxError {
-        SyntaxError { defect, part: String::from_utf8_lossy(part).into_owned() }
-    }
-}
-
-impl fmt::Display for SyntaxError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let defect = match self.defect {
-            Defect::CharacterRange => "invalid character class range",
-            Defect::Escape => "invalid escape sequence",
-            Defect::NamedCapture => "invalid named capture",
-            Defect::PerlSyntax => "invalid or unsupported Perl syntax",
-            Defect::NestedRepetition => "invalid nested repetition operator",
-            Defect::RepeatCount => "invalid repeat count",
-            Defect::Utf8 => "invalid UTF-8",
-            Defect::MissingBracket => "missing closing ]",
-            Defect::MissingParenthesis => "missing closing )",
-            Defect::MissingArgument => "missing argument to repetition operator",
-            Defect::TrailingBackslash => "trailing backslash at end of expression",
-            Defect::UnexpectedParenthesis => "unexpected )",
-            Defect::TooDeep => "expression nests too deeply",
-            Defect::TooLarge => "expression too large",
-        };
-        write!(formatter, "error parsing regexp: {defect}: `{}`", self.part)
-    }
-}
 
 /// A parsed expression.
 pub(super) struct Syntax {
@@ -77,7 +22,12 @@ pub(super) struct Syntax {
 
 /// Parses an expression.
 pub(super) fn parse(expression: &[u8]) -> Result<Syntax, SyntaxError> {
-    let root = Frame { group: Group::Root, outer: Flags::default(), alternatives: Vec::new(), sequence: Vec::new() };
+    let root = Frame {
+        group: Group::Root,
+        outer: Flags::default(),
+        alternatives: Vec::new(),
+        sequence: Vec::new(),
+    };
     let parser = Parser {
         whole: expression,
         at: 0,
@@ -92,8 +42,9 @@ pub(super) fn parse(expression: &[u8]) -> Result<Syntax, SyntaxError> {
 
 /// The flags that `(?…)` sets.
 #[derive(Clone, Copy, Default)]
-struct Flags {
-    fold_case: bool,
+#[expect(clippy::struct_excessive_bools, reason = "each is one of Go's flag letters")]
+pub(super) struct Flags {
+    pub(super) fold_case: bool,
     multi_line: bool,
     dot_matches_newline: bool,
     prefer_fewer: bool,
@@ -110,14 +61,22 @@ struct Node {
 
 impl Node {
     fn leaf(hir: Hir) -> Node {
-        Node { hir, height: 1, copies: 1 }
+        Node {
+            hir,
+            height: 1,
+            copies: 1,
+        }
     }
 
     fn combined(nodes: Vec<Node>, combine: fn(Vec<Hir>) -> Hir) -> Node {
         let operator = usize::from(nodes.len() > 1);
         let height = nodes.iter().map(|node| node.height).max().unwrap_or_default() + operator;
         let copies = nodes.iter().map(|node| node.copies).max().unwrap_or(1);
-        Node { hir: combine(nodes.into_iter().map(|node| node.hir).collect()), height: height.max(1), copies }
+        Node {
+            hir: combine(nodes.into_iter().map(|node| node.hir).collect()),
+            height: height.max(1),
+            copies,
+        }
     }
 }
 
@@ -149,10 +108,11 @@ impl Frame {
     }
 }
 
-struct Parser<'expression> {
-    whole: &'expression [u8],
-    at: usize,
-    flags: Flags,
+/// An expression being read.
+pub(super) struct Parser<'expression> {
+    pub(super) whole: &'expression [u8],
+    pub(super) at: usize,
+    pub(super) flags: Flags,
     /// The groups around the one that is being read.
     open: Vec<Frame>,
     frame: Frame,
@@ -176,8 +136,22 @@ impl<'expression> Parser<'expression> {
                     self.at += 1;
                     self.frame.end_alternative();
                 }
-                b'^' => self.look(1, if self.flags.multi_line { Look::StartLF } else { Look::Start }),
-                b'$' => self.look(1, if self.flags.multi_line { Look::EndLF } else { Look::End }),
+                b'^' => self.look(
+                    1,
+                    if self.flags.multi_line {
+                        Look::StartLF
+                    } else {
+                        Look::Start
+                    },
+                ),
+                b'$' => self.look(
+                    1,
+                    if self.flags.multi_line {
+                        Look::EndLF
+                    } else {
+                        Look::End
+                    },
+                ),
                 b'.' => {
                     self.at += 1;
                     let mut class = ClassUnicode::empty();
@@ -204,18 +178,24 @@ impl<'expression> Parser<'expression> {
         }
         let node = self.frame.into_node();
         check_height(&node, self.whole)?;
-        Ok(Syntax { hir: node.hir, names: self.names })
+        Ok(Syntax {
+            hir: node.hir,
+            names: self.names,
+        })
     }
 
-    fn rest(&self) -> &'expression [u8] {
+    pub(super) fn rest(&self) -> &'expression [u8] {
         self.whole.get(self.at..).unwrap_or_default()
     }
 
-    fn error<T>(&self, defect: Defect, start: usize) -> Result<T, SyntaxError> {
-        Err(SyntaxError::new(defect, self.whole.get(start..self.at).unwrap_or_default()))
+    pub(super) fn error<T>(&self, defect: Defect, start: usize) -> Result<T, SyntaxError> {
+        Err(SyntaxError::new(
+            defect,
+            self.whole.get(start..self.at).unwrap_or_default(),
+        ))
     }
 
-    fn next_character(&mut self) -> Result<char, SyntaxError> {
+    pub(super) fn next_character(&mut self) -> Result<char, SyntaxError> {
         let rest = self.rest();
         match first_character(rest) {
             Some((char::REPLACEMENT_CHARACTER, 1)) => Err(SyntaxError::new(Defect::Utf8, rest)),
@@ -232,7 +212,7 @@ impl<'expression> Parser<'expression> {
         self.frame.sequence.push(Node::leaf(hir));
     }
 
-    fn push_class(&mut self, class: ClassUnicode) {
+    pub(super) fn push_class(&mut self, class: ClassUnicode) {
         self.push(Hir::class(Class::Unicode(class)));
     }
 
@@ -248,7 +228,12 @@ impl<'expression> Parser<'expression> {
     }
 
     fn open_group(&mut self, group: Group) {
-        let frame = Frame { group, outer: self.flags, alternatives: Vec::new(), sequence: Vec::new() };
+        let frame = Frame {
+            group,
+            outer: self.flags,
+            alternatives: Vec::new(),
+            sequence: Vec::new(),
+        };
         self.open.push(std::mem::replace(&mut self.frame, frame));
     }
 
@@ -268,7 +253,11 @@ impl<'expression> Parser<'expression> {
         let group = frame.group;
         let mut node = frame.into_node();
         if let Group::Capturing(index) = group {
-            node.hir = Hir::capture(Capture { index, name: None, sub: Box::new(node.hir) });
+            node.hir = Hir::capture(Capture {
+                index,
+                name: None,
+                sub: Box::new(node.hir),
+            });
             node.height += 1;
         }
         check_height(&node, self.whole)?;
@@ -292,7 +281,11 @@ impl<'expression> Parser<'expression> {
         let name = rest.get(name_at..end).unwrap_or_default();
         check_utf8(name)?;
         self.at = start + end + 1;
-        if name.is_empty() || !name.iter().all(|&byte| byte == b'_' || byte.is_ascii_alphanumeric()) {
+        if name.is_empty()
+            || !name
+                .iter()
+                .all(|&byte| byte == b'_' || byte.is_ascii_alphanumeric())
+        {
             return self.error(Defect::NamedCapture, start);
         }
         self.open_capture(Some(String::from_utf8_lossy(name).into_owned()));
@@ -359,8 +352,17 @@ impl<'expression> Parser<'expression> {
         if counted && (min >= 2 || max.is_some_and(|max| max >= 2)) && copies > MAX_REPETITIONS {
             return self.error(Defect::RepeatCount, start);
         }
-        let hir = Hir::repetition(Repetition { min, max, greedy, sub: Box::new(node.hir) });
-        let node = Node { hir, height: node.height + 1, copies };
+        let hir = Hir::repetition(Repetition {
+            min,
+            max,
+            greedy,
+            sub: Box::new(node.hir),
+        });
+        let node = Node {
+            hir,
+            height: node.height + 1,
+            copies,
+        };
         check_height(&node, self.whole)?;
         self.frame.sequence.push(node);
         self.last_repeat = Some(start);
@@ -405,190 +407,16 @@ impl<'expression> Parser<'expression> {
                     self.literal(u32::from(character));
                 }
             }
-            _ => match self.parse_class_escape()? {
-                Some(class) => self.push_class(class),
-                None => {
+            _ => {
+                if let Some(class) = self.parse_class_escape()? {
+                    self.push_class(class);
+                } else {
                     let code_point = self.parse_character_escape()?;
                     self.literal(code_point);
                 }
-            },
+            }
         }
         Ok(())
-    }
-
-    /// Reads `\d`, `\pL` and the like, if one of them stands here.
-    fn parse_class_escape(&mut self) -> Result<Option<ClassUnicode>, SyntaxError> {
-        match *self.rest() {
-            [b'\\', b'p' | b'P', ..] => self.parse_unicode_class().map(Some),
-            [b'\\', letter, ..] => {
-                let Some((class, negated)) = classes::perl(letter) else { return Ok(None) };
-                self.at += 2;
-                Ok(Some(self.group(class, negated)))
-            }
-            _ => Ok(None),
-        }
-    }
-
-    /// Applies the case flag to a named class, and then its negation.
-    fn group(&self, class: ClassUnicode, negated: bool) -> ClassUnicode {
-        let mut class = folded(class, self.flags.fold_case);
-        if negated {
-            class.negate();
-        }
-        class
-    }
-
-    fn parse_unicode_class(&mut self) -> Result<ClassUnicode, SyntaxError> {
-        let start = self.at;
-        let rest = self.rest();
-        let mut negated = rest.get(1) == Some(&b'P');
-        self.at += 2;
-        let name = if self.next_character()? == '{' {
-            let Some(end) = memchr::memchr(b'}', rest) else {
-                check_utf8(rest)?;
-                return Err(SyntaxError::new(Defect::CharacterRange, rest));
-            };
-            self.at = start + end + 1;
-            rest.get(3..end).unwrap_or_default()
-        } else {
-            rest.get(2..self.at - start).unwrap_or_default()
-        };
-        check_utf8(name)?;
-        let mut name = std::str::from_utf8(name).unwrap_or_default();
-        if let Some(rest) = name.strip_prefix('^') {
-            negated = !negated;
-            name = rest;
-        }
-        match classes::unicode(name) {
-            Some(class) => Ok(self.group(class, negated)),
-            None => self.error(Defect::CharacterRange, start),
-        }
-    }
-
-    /// Reads an escape that stands for one character.
-    fn parse_character_escape(&mut self) -> Result<u32, SyntaxError> {
-        let start = self.at;
-        self.at += 1;
-        if self.rest().is_empty() {
-            return Err(SyntaxError::new(Defect::TrailingBackslash, b""));
-        }
-        let octal_digit = |byte: Option<&u8>| byte.filter(|byte| matches!(byte, b'0'..=b'7')).copied();
-        match self.next_character()? {
-            // A single digit would refer to a group, which Go cannot do.
-            '1'..='7' if octal_digit(self.rest().first()).is_none() => {}
-            first @ '0'..='7' => {
-                let mut value = u32::from(first) - u32::from('0');
-                for _ in 1..3 {
-                    let Some(digit) = octal_digit(self.rest().first()) else { break };
-                    value = value * 8 + u32::from(digit - b'0');
-                    self.at += 1;
-                }
-                return Ok(value);
-            }
-            'x' => {
-                if let Some(value) = self.read_hexadecimal()? {
-                    return Ok(value);
-                }
-            }
-            'a' => return Ok(7),
-            'f' => return Ok(12),
-            'n' => return Ok(10),
-            'r' => return Ok(13),
-            't' => return Ok(9),
-            'v' => return Ok(11),
-            other if other.is_ascii() && !other.is_ascii_alphanumeric() => return Ok(u32::from(other)),
-            _ => {}
-        }
-        self.error(Defect::Escape, start)
-    }
-
-    /// Reads what follows `\x`: two digits, or any number of them in braces; none where it is something else.
-    fn read_hexadecimal(&mut self) -> Result<Option<u32>, SyntaxError> {
-        if self.rest().is_empty() {
-            return Ok(None);
-        }
-        let first = self.next_character()?;
-        if first != '{' {
-            let second = self.next_character()?;
-            return Ok(first.to_digit(16).zip(second.to_digit(16)).map(|(high, low)| high * 16 + low));
-        }
-        let mut value = None;
-        while !self.rest().is_empty() {
-            let character = self.next_character()?;
-            if character == '}' {
-                return Ok(value);
-            }
-            let Some(digit) = character.to_digit(16) else { return Ok(None) };
-            let next = value.unwrap_or(0) * 16 + digit;
-            if next > u32::from(char::MAX) {
-                return Ok(None);
-            }
-            value = Some(next);
-        }
-        Ok(None)
-    }
-
-    /// Reads a class in brackets.
-    fn parse_class(&mut self) -> Result<(), SyntaxError> {
-        let start = self.at;
-        self.at += 1;
-        let negated = self.rest().first() == Some(&b'^');
-        self.at += usize::from(negated);
-        let mut class = ClassUnicode::empty();
-        let mut first = true;
-        while first || self.rest().first() != Some(&b']') {
-            first = false;
-            if let Some(named) = self.parse_posix_class()? {
-                class.union(&named);
-            } else if let Some(named) = self.parse_class_escape()? {
-                class.union(&named);
-            } else {
-                let range_at = self.at;
-                let low = self.parse_class_character(start)?;
-                let mut high = low;
-                if let [b'-', end, ..] = *self.rest()
-                    && end != b']'
-                {
-                    self.at += 1;
-                    high = self.parse_class_character(start)?;
-                    if high < low {
-                        return self.error(Defect::CharacterRange, range_at);
-                    }
-                }
-                let mut range = ClassUnicode::empty();
-                add_range(&mut range, low, high);
-                class.union(&folded(range, self.flags.fold_case));
-            }
-        }
-        self.at += 1;
-        if negated {
-            class.negate();
-        }
-        self.push_class(class);
-        Ok(())
-    }
-
-    fn parse_class_character(&mut self, class_start: usize) -> Result<u32, SyntaxError> {
-        match self.rest().first() {
-            None => Err(SyntaxError::new(Defect::MissingBracket, self.whole.get(class_start..).unwrap_or_default())),
-            Some(b'\\') => self.parse_character_escape(),
-            Some(_) => self.next_character().map(u32::from),
-        }
-    }
-
-    fn parse_posix_class(&mut self) -> Result<Option<ClassUnicode>, SyntaxError> {
-        let rest = self.rest();
-        if rest.len() <= 2 || !rest.starts_with(b"[:") {
-            return Ok(None);
-        }
-        let Some(end) = memchr::memmem::find(rest.get(2..).unwrap_or_default(), b":]") else { return Ok(None) };
-        let start = self.at;
-        self.at += end + 4;
-        let name = rest.get(..end + 4).and_then(|name| std::str::from_utf8(name).ok());
-        match name.and_then(classes::posix) {
-            Some((class, negated)) => Ok(Some(self.group(class, negated))),
-            None => self.error(Defect::CharacterRange, start),
-        }
     }
 }
 
@@ -597,15 +425,6 @@ fn check_height(node: &Node, whole: &[u8]) -> Result<(), SyntaxError> {
         return Err(SyntaxError::new(Defect::TooDeep, whole));
     }
     Ok(())
-}
-
-fn check_utf8(text: &[u8]) -> Result<(), SyntaxError> {
-    match std::str::from_utf8(text) {
-        Ok(_) => Ok(()),
-        Err(error) => {
-            Err(SyntaxError::new(Defect::Utf8, text.get(error.valid_up_to()..).unwrap_or_default()))
-        }
-    }
 }
 
 /// Reads counts in braces: least, most if there is one, and the length of it all.
