@@ -98,7 +98,7 @@ impl Decoding<'_> {
             return Err(Error::yaml(format_args!("anchor '{name}' value contains itself")));
         }
         self.alias_depth += 1;
-        enter(self, self.tree.alias_target(node))?;
+        enter(self, node.alias_target())?;
         self.alias_depth -= 1;
         self.active_aliases.remove(&id);
         Ok(())

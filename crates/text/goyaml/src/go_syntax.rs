@@ -31,7 +31,7 @@ pub(crate) fn quote(text: &str) -> String {
             '\0'..='\x7F' => push_formatted(&mut quoted, format_args!("\\x{:02x}", u32::from(character))),
             _ if is_printable(character) => quoted.push(character),
             '\u{80}'..='\u{FFFF}' => {
-                push_formatted(&mut quoted, format_args!("\\u{:04x}", u32::from(character)))
+                push_formatted(&mut quoted, format_args!("\\u{:04x}", u32::from(character)));
             }
             _ => push_formatted(&mut quoted, format_args!("\\U{:08x}", u32::from(character))),
         }

@@ -107,13 +107,11 @@ impl<'a> Input<'a> {
                         fault = Some("incomplete UTF-16 surrogate pair");
                         break;
                     };
-                    match char::decode_utf16([first, second]).next() {
-                        Some(Ok(character)) => (character, 4),
-                        _ => {
-                            fault = Some("expected low surrogate area");
-                            break;
-                        }
-                    }
+                    let Some(Ok(character)) = char::decode_utf16([first, second]).next() else {
+                        fault = Some("expected low surrogate area");
+                        break;
+                    };
+                    (character, 4)
                 }
                 plain => (char::from_u32(u32::from(plain)).unwrap_or('\u{FFFD}'), 2),
             };
@@ -146,15 +144,10 @@ fn is_allowed(character: char) -> bool {
 
 /// Finds the first character that YAML forbids.
 fn first_forbidden(text: &str) -> Option<usize> {
-    // The first look is at whole blocks of bytes and compiles to vector code; only a suspect block is decoded.
+    // The first look is at bytes without a branch for each; only a suspect block is decoded.
     const BLOCK: usize = 256;
     let bytes = text.as_bytes();
-    let suspect = |byte: u8| {
-        (byte < 0x20) & (byte != b'\n') & (byte != b'\t') & (byte != b'\r')
-            | (byte == 0x7F)
-            | (byte == 0xC2)
-            | (byte == 0xEF)
-    };
+    let suspect = |byte: u8| matches!(byte, 0..=8 | 0x0B | 0x0C | 0x0E..=0x1F | 0x7F | 0xC2 | 0xEF);
     for (number, block) in bytes.chunks(BLOCK).enumerate() {
         if !block.iter().fold(false, |found, &byte| found | suspect(byte)) {
             continue;

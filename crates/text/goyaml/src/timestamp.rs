@@ -22,7 +22,7 @@ fn parse_date(text: &str) -> Option<(bool, &str)> {
     let year: u32 = year.parse().ok()?;
     let (month, rest) = parse_number(rest.strip_prefix('-')?)?;
     let (day, rest) = parse_number(rest.strip_prefix('-')?)?;
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     let days = match month {
         2 if leap => 29,
         2 => 28,

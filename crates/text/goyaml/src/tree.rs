@@ -46,6 +46,13 @@ pub(crate) struct Tree<'a> {
 
 pub(crate) const ROOT: NodeId = 0;
 
+impl Node {
+    /// Returns the node that an alias stands for.
+    pub(crate) fn alias_target(self) -> NodeId {
+        self.link
+    }
+}
+
 impl Tree<'_> {
     pub(crate) fn null() -> Tree<'static> {
         Tree {
@@ -79,11 +86,6 @@ impl Tree<'_> {
         }
         let index = self.tags.binary_search_by_key(&id, |&(tagged, _)| tagged).ok()?;
         self.tags.get(index).map(|(_, tag)| tag.as_str())
-    }
-
-    /// Returns the node that an alias stands for.
-    pub(crate) fn alias_target(&self, node: Node) -> NodeId {
-        node.link
     }
 
     /// Follows aliases to a node that is none.
@@ -249,10 +251,10 @@ pub(crate) fn compose<'a>(parser: &mut Parser<'a>) -> Result<Option<Tree<'a>>, E
                 }
             }
             Event::SequenceStart { properties, mark } => {
-                composer.open(parser, Kind::Sequence, &properties, mark)
+                composer.open(parser, Kind::Sequence, &properties, mark);
             }
             Event::MappingStart { properties, mark } => {
-                composer.open(parser, Kind::Mapping, &properties, mark)
+                composer.open(parser, Kind::Mapping, &properties, mark);
             }
             Event::SequenceEnd | Event::MappingEnd => composer.close(),
             Event::DocumentStart { .. } => {}

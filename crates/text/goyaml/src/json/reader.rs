@@ -63,7 +63,7 @@ impl Reader<'_> {
             .iter()
             .rposition(|&byte| byte == b'\n')
             .map_or(0, |index| index + 1);
-        let line = before.iter().filter(|&&byte| byte == b'\n').count() as u32;
+        let line = before.split(|&byte| byte == b'\n').count().saturating_sub(1) as u32;
         let column = String::from_utf8_lossy(before.get(line_start..).unwrap_or_default())
             .chars()
             .count() as u32;
@@ -75,6 +75,14 @@ impl Reader<'_> {
             None => self.error("unexpected end of JSON input".to_owned()),
             Some(byte) => self.error(format!("invalid character {} {context}", quote_byte(byte))),
         })
+    }
+
+    /// As [`Self::unexpected`], inside of a word: there Go takes the end of the input for a space.
+    fn unexpected_in_word<T>(&self, context: &str) -> Result<T, Error> {
+        if self.peek().is_some() {
+            return self.unexpected(context);
+        }
+        Err(self.error(format!("invalid character ' ' {context}")))
     }
 
     fn root(&mut self) -> Result<Value, Error> {
@@ -182,7 +190,7 @@ impl Reader<'_> {
         for expected in word.bytes() {
             if self.peek() != Some(expected) {
                 let expected = char::from(expected);
-                return self.unexpected(&format!("in literal {word} (expecting '{expected}')"));
+                return self.unexpected_in_word(&format!("in literal {word} (expecting '{expected}')"));
             }
             self.position += 1;
         }
@@ -206,13 +214,13 @@ impl Reader<'_> {
         if self.peek() == Some(b'0') {
             self.position += 1;
         } else if !self.digits() {
-            return self.unexpected("in numeric literal");
+            return self.unexpected_in_word("in numeric literal");
         }
         if self.peek() == Some(b'.') {
             whole = false;
             self.position += 1;
             if !self.digits() {
-                return self.unexpected("after decimal point in numeric literal");
+                return self.unexpected_in_word("after decimal point in numeric literal");
             }
         }
         if matches!(self.peek(), Some(b'e' | b'E')) {
@@ -222,7 +230,7 @@ impl Reader<'_> {
                 self.position += 1;
             }
             if !self.digits() {
-                return self.unexpected("in exponent of numeric literal");
+                return self.unexpected_in_word("in exponent of numeric literal");
             }
         }
         let text = self
@@ -282,7 +290,7 @@ impl Reader<'_> {
             Some(b'r') => '\r',
             Some(b't') => '\t',
             Some(b'u') => return self.unicode_escape(text),
-            _ => return self.unexpected("in string escape code"),
+            _ => return self.unexpected_in_word("in string escape code"),
         };
         self.position += 1;
         text.push(character);
@@ -319,7 +327,7 @@ impl Reader<'_> {
         let mut code = 0;
         for _ in 0..4 {
             let Some(digit) = self.peek().and_then(|byte| char::from(byte).to_digit(16)) else {
-                return self.unexpected("in \\u hexadecimal character escape");
+                return self.unexpected_in_word("in \\u hexadecimal character escape");
             };
             code = code << 4 | digit;
             self.position += 1;

@@ -192,9 +192,8 @@ impl<'a> Scanner<'a> {
     #[inline]
     fn break_length(&self, offset: usize) -> usize {
         match self.byte(offset) {
-            b'\n' => 1,
             b'\r' if self.byte(offset + 1) == b'\n' => 2,
-            b'\r' => 1,
+            b'\n' | b'\r' => 1,
             0xC2 if self.byte(offset + 1) == 0x85 => 2,
             0xE2 if self.byte(offset + 1) == 0x80 && matches!(self.byte(offset + 2), 0xA8 | 0xA9) => 3,
             _ => 0,

@@ -30,7 +30,7 @@ pub(crate) fn tell<T: Serialize + ?Sized, S: Sink>(value: &T, sink: &mut S) -> R
     value.serialize(Source { sink, depth: 0 })
 }
 
-/// The name by which serde_json marks text that is JSON already.
+/// The name by which `serde_json` marks text that is JSON already.
 const RAW_VALUE: &str = "$serde_json::private::RawValue";
 
 struct Source<'s, S> {
@@ -97,7 +97,7 @@ pub(crate) struct Collection<'s, S> {
     raw: bool,
 }
 
-impl<'s, S: Sink> Collection<'s, S> {
+impl<S: Sink> Collection<'_, S> {
     fn item<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
         self.source.sink.item()?;
         value.serialize(self.source.inner())

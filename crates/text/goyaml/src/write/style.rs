@@ -10,6 +10,10 @@ pub(crate) enum Style {
 }
 
 /// What a string's characters allow.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an independent answer about the text"
+)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Analysis {
     pub(crate) multiline: bool,
