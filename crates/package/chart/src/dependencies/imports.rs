@@ -80,6 +80,11 @@ impl SharedTable {
             })
     }
 
+    /// The table itself, or a new one if it is empty: Helm shares only tables that have something in them.
+    fn or_fresh_if_empty(self) -> Self {
+        if self.0.borrow().is_empty() { Self::new() } else { self }
+    }
+
     /// Wraps the table so that it stands at a dotted path; `.` is the root.
     fn at(self, path: &str) -> Self {
         if path == "." {
@@ -225,7 +230,7 @@ impl Plan {
                 Ok(_) if parent.split('.').count() > MAX_DEPTH => {
                     return Err(DependencyError::CircularImport { path: parent });
                 }
-                Ok(table) => imported.merge(&table.at(&parent), "", warn)?,
+                Ok(table) => imported.merge(&table.or_fresh_if_empty().at(&parent), "", warn)?,
                 Err(error) if entry.is_string() => warn(Warning::new(
                     "dependencies.go:286",
                     format!("Warning: ImportValues missing table: {error}"),

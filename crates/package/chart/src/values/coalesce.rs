@@ -66,6 +66,7 @@ pub fn coalesce(
 ) -> Result<Table, CoalesceError> {
     let mut values = user.clone();
     Coalescing { warn }.chart(chart, &mut values, "", Nulls::Remove)?;
+    share_down_globals(chart, &mut values);
     Ok(values)
 }
 
@@ -73,6 +74,7 @@ pub fn coalesce(
 pub fn merge(chart: impl ChartValues, user: &Table, warn: WarningSink<'_>) -> Result<Table, CoalesceError> {
     let mut values = user.clone();
     Coalescing { warn }.chart(chart, &mut values, "", Nulls::Keep)?;
+    share_down_globals(chart, &mut values);
     Ok(values)
 }
 
@@ -264,23 +266,39 @@ impl Coalescing<'_> {
 
 /// Gives what a subchart added to tables inside the global tables back to its parent.
 ///
-/// Helm copies each global table into the subchart, but not the tables inside it: those are one and the same for both,
-/// so the subchart's own globals show up in its parent and in the subcharts that follow. Charts can see it.
+/// Helm copies each global table into the subchart, but not the tables inside it: those are one and the same for all
+/// charts of a tree, so one subchart's own globals show up in its parent and in all other subcharts. Charts can see it.
 fn share_back_globals(section: &Table, target: &mut Table) {
-    let (Some(Value::Object(own)), Some(Value::Object(parent))) =
-        (section.get(GLOBAL_KEY), target.get_mut(GLOBAL_KEY))
-    else {
-        return;
-    };
-    for (key, value) in parent {
-        let (Value::Object(value), Some(Value::Object(own))) = (value, own.get(key)) else {
-            continue;
-        };
+    if let (Some(Value::Object(own)), Some(Value::Object(parent))) = (section.get(GLOBAL_KEY), target.get_mut(GLOBAL_KEY))
+    {
+        share_inner_tables(own, parent);
+    }
+}
+
+/// Gives the final tables inside the global tables to all subcharts, those that were done early as well.
+fn share_down_globals(chart: impl ChartValues, values: &mut Table) {
+    let globals = values.remove(GLOBAL_KEY);
+    for subchart in chart.subcharts() {
+        let Some(Value::Object(section)) = values.get_mut(subchart.name()) else { continue };
+        if let (Some(Value::Object(globals)), Some(Value::Object(own))) = (&globals, section.get_mut(GLOBAL_KEY)) {
+            share_inner_tables(globals, own);
+        }
+        share_down_globals(subchart, section);
+    }
+    if let Some(globals) = globals {
+        values.insert(GLOBAL_KEY.to_owned(), globals);
+    }
+}
+
+/// Makes the tables that are two levels down in both the same as in the first.
+fn share_inner_tables(from: &Table, to: &mut Table) {
+    for (key, value) in to {
+        let (Value::Object(value), Some(Value::Object(from))) = (value, from.get(key)) else { continue };
         for (key, shared) in value {
-            if shared.is_object()
-                && let Some(own @ Value::Object(_)) = own.get(key)
+            if let (true, Some(from @ Value::Object(_))) = (shared.is_object(), from.get(key))
+                && shared != from
             {
-                shared.clone_from(own);
+                shared.clone_from(from);
             }
         }
     }
