@@ -4,7 +4,7 @@
 //! read:   bytes ─ input ─► text ─ scanner ─► tokens ─ parser ─► events ─ tree ─► nodes
 //!         nodes ─ check (what Go refuses) ─┬─ build ─► serde_json::Value
 //!                                          └─ de ────► any Deserialize type
-//! write:  any Serialize type ─ write::Source ─┬─ write::yaml ─► YAML (v2 by way of JSON, or v3)
+//! write:  any Serialize type ─ write::source ─┬─ write::yaml ─► YAML (v2 by way of JSON, or v3)
 //!                                             └─ json::writer ─► JSON
 //! ```
 //!

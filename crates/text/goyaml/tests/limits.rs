@@ -1,5 +1,7 @@
 //! Hostile input is refused, not suffered.
 
+use std::fmt::Write as _;
+
 use goyaml::limits::MAX_VALUE_DEPTH;
 use goyaml::{from_slice, json, to_string, to_string_v3_indented, to_value};
 use serde_json::Value;
@@ -87,7 +89,7 @@ fn aliases_cannot_multiply_without_end() {
     let mut bomb = "a: &a [x,x,x,x,x,x,x,x,x]\n".to_owned();
     for (previous, name) in ('a'..'i').zip('b'..='i') {
         let items = vec![format!("*{previous}"); 9].join(",");
-        bomb += &format!("{name}: &{name} [{items}]\n");
+        writeln!(bomb, "{name}: &{name} [{items}]").unwrap();
     }
     assert_eq!(error_text(&bomb), "yaml: document contains excessive aliasing");
     assert_eq!(error_text("a: &a [*a]"), "yaml: anchor 'a' value contains itself");
