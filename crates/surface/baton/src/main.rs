@@ -1,2 +1,46 @@
-//! baton
-fn main() {}
+//! The `baton` program: reads the command line, hands it to a command, and prints what comes of it.
+//!
+//! ```text
+//! main ─► arguments (flags that commands share) ─► commands/<name> ─► chart (all rules) ─► terminal (all printing)
+//! ```
+
+mod arguments;
+mod commands;
+mod failure;
+mod kubeconfig;
+mod terminal;
+mod written_files;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::arguments::usage_error;
+use crate::commands::Command;
+use crate::terminal::Terminal;
+
+/// Renders, inspects, checks and packages Helm charts, byte for byte as Helm 3.17.3, without a cluster.
+#[derive(Parser)]
+#[command(
+    name = "baton",
+    version,
+    about,
+    max_term_width = 110,
+    subcommand_required = true,
+    arg_required_else_help = true,
+    args_override_self = true
+)]
+struct Program {
+    #[command(subcommand)]
+    command: Command,
+}
+
+fn main() -> ExitCode {
+    let mut terminal = Terminal::new();
+    let outcome = match Program::try_parse() {
+        Ok(program) => program.command.run(&mut terminal),
+        Err(error) if error.use_stderr() => Err(usage_error(&error)),
+        Err(help) => terminal.print_help(&help),
+    };
+    terminal.finish(outcome)
+}

@@ -81,6 +81,11 @@ impl Parsed {
         let templates = parse(name, source, functions)?;
         Ok(Parsed { templates: templates.into_iter().map(Arc::new).collect() })
     }
+
+    /// Returns the templates that the source holds.
+    pub fn templates(&self) -> impl Iterator<Item = &Template> {
+        self.templates.iter().map(Arc::as_ref)
+    }
 }
 
 /// A set of templates that can call each other.

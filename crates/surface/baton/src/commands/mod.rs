@@ -1,0 +1,33 @@
+//! The commands, one module each.
+
+mod dependency_files;
+mod package;
+mod show;
+mod template;
+
+use clap::Subcommand;
+
+use crate::failure::Failure;
+use crate::terminal::Terminal;
+
+/// What baton can be told to do.
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Render a chart's templates and print the manifests
+    Template(Box<template::Template>),
+    /// Print parts of a chart
+    #[command(visible_alias = "inspect")]
+    Show(show::Show),
+    /// Pack a chart's directory into an archive
+    Package(package::Package),
+}
+
+impl Command {
+    pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), Failure> {
+        match self {
+            Self::Template(template) => template.run(terminal),
+            Self::Show(show) => show.run(terminal),
+            Self::Package(package) => package.run(terminal),
+        }
+    }
+}

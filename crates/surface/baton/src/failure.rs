@@ -1,0 +1,48 @@
+//! How a command ends when it does not succeed.
+
+use std::io;
+
+use chart::diagnosis::Diagnosis;
+
+/// Why a command stopped.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Something is wrong; the text is what follows `Error: `, in Helm's words where Helm has the same error.
+    Message {
+        text: String,
+        /// What baton knows beyond the text: where it happened and where the value came from.
+        diagnosis: Diagnosis,
+    },
+    /// Whoever reads the output has gone away.
+    OutputClosed,
+}
+
+impl Failure {
+    pub(crate) fn new(text: impl Into<String>) -> Self {
+        Self::Message { text: text.into(), diagnosis: Diagnosis::default() }
+    }
+
+    pub(crate) fn with_diagnosis(text: impl Into<String>, diagnosis: Diagnosis) -> Self {
+        Self::Message { text: text.into(), diagnosis }
+    }
+
+    pub(crate) fn with_hint(text: impl Into<String>, hint: &str) -> Self {
+        let diagnosis = Diagnosis { hints: vec![hint.to_owned()], ..Diagnosis::default() };
+        Self::with_diagnosis(text, diagnosis)
+    }
+
+    /// A failure to write to standard output.
+    pub(crate) fn output(error: &io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            Self::OutputClosed
+        } else {
+            Self::new(format!("cannot write to standard output: {error}"))
+        }
+    }
+}
+
+impl<E: std::error::Error> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::new(error.to_string())
+    }
+}
