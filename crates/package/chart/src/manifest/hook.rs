@@ -1,7 +1,6 @@
 //! Hooks: objects that Helm creates at certain moments instead of installing them.
 
 use bytes::Bytes;
-use serde::{Serialize, Serializer};
 
 use super::head::Head;
 
@@ -11,8 +10,7 @@ const WEIGHT_ANNOTATION: &str = "helm.sh/hook-weight";
 const DELETE_ANNOTATION: &str = "helm.sh/hook-delete-policy";
 
 /// A moment at which hooks run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HookEvent {
     /// Before the objects of a new release are created.
     PreInstall,
@@ -32,55 +30,48 @@ pub enum HookEvent {
     PostRollback,
     /// When the release is tested.
     Test,
+    /// A moment that only another version of Helm knows; found in records, never made of an annotation.
+    Other(String),
 }
 
 /// A hook.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug)]
 pub struct Hook {
     /// The name of the object.
-    #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// The kind of the object.
-    #[serde(skip_serializing_if = "String::is_empty")]
     pub kind: String,
     /// The template that it came from.
-    #[serde(skip_serializing_if = "String::is_empty")]
     pub path: String,
     /// Its YAML.
-    #[serde(skip_serializing_if = "Bytes::is_empty", serialize_with = "as_text")]
     pub manifest: Bytes,
     /// When it runs.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<HookEvent>,
     /// How it went the last time.
     pub last_run: HookExecution,
     /// Hooks of one moment run in order of weight, then of name.
-    #[serde(skip_serializing_if = "is_zero")]
     pub weight: i64,
     /// When the object is deleted again, in the words of the annotation.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub delete_policies: Vec<String>,
+    /// Fields of a record that another version of Helm wrote.
+    pub(crate) extra: crate::release::Extra,
 }
 
-/// How a hook went. Times are in RFC 3339, empty where they are not known.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+/// How a hook went. Times are in RFC 3339; an empty one is not known, an absent one is not written.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookExecution {
     /// When it was started.
-    pub started_at: String,
+    pub started_at: Option<String>,
     /// When it was done.
-    pub completed_at: String,
+    pub completed_at: Option<String>,
     /// `Running`, `Succeeded`, `Failed`, `Unknown`, or nothing.
     pub phase: String,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_zero(number: &i64) -> bool {
-    *number == 0
-}
-
-/// Bytes that are no UTF-8 become replacement characters, as in Go's JSON.
-pub(crate) fn as_text<S: Serializer>(bytes: &Bytes, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&String::from_utf8_lossy(bytes))
+impl Default for HookExecution {
+    fn default() -> Self {
+        Self { started_at: Some(String::new()), completed_at: Some(String::new()), phase: String::new() }
+    }
 }
 
 impl HookEvent {
@@ -99,6 +90,27 @@ impl HookEvent {
             "test" | "test-success" => Self::Test,
             _ => return None,
         })
+    }
+
+    /// Reads the name of an event in a record, whatever it is.
+    pub(crate) fn from_record(name: String) -> Self {
+        Self::from_name(&name).filter(|event| event.as_str() == name).unwrap_or(Self::Other(name))
+    }
+
+    /// The name in annotations and records.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::PreInstall => "pre-install",
+            Self::PostInstall => "post-install",
+            Self::PreDelete => "pre-delete",
+            Self::PostDelete => "post-delete",
+            Self::PreUpgrade => "pre-upgrade",
+            Self::PostUpgrade => "post-upgrade",
+            Self::PreRollback => "pre-rollback",
+            Self::PostRollback => "post-rollback",
+            Self::Test => "test",
+            Self::Other(name) => name,
+        }
     }
 }
 
@@ -121,6 +133,7 @@ impl Hook {
             last_run: HookExecution::default(),
             weight,
             delete_policies: annotation(DELETE_ANNOTATION).map(words).unwrap_or_default(),
+            extra: crate::release::Extra::new(),
         })
     }
 
