@@ -17,7 +17,7 @@ pub(crate) static FUNCTIONS: &[Function] = &[
         match call.map(0) {
             Some(map) => {
                 map.insert(call.text(1), call.take(2));
-                Ok(Value::Map(map))
+                Ok(Value::Map(map.unnamed()))
             }
             None => Err("assignment to entry in nil map".into()),
         }
@@ -25,7 +25,7 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("unset", &[Type::Map, Type::String], |call| match call.map(0) {
         Some(map) => {
             map.remove(&*call.text(1));
-            Ok(Value::Map(map))
+            Ok(Value::Map(map.unnamed()))
         }
         None => Ok(Value::TypedNil(Type::Map)),
     }),
@@ -136,7 +136,10 @@ fn conversion_panic(value: &Value, wanted: &str) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use crate::functions::testing::check;
+    use gotemplate::{Map, Value};
+
+    use crate::context::VALUES;
+    use crate::functions::testing::{check, render_with};
 
     #[test]
     fn maps_are_read_and_changed() {
@@ -210,5 +213,18 @@ mod tests {
                 Err("dig needs at least three arguments"),
             ),
         ]);
+    }
+
+    #[test]
+    fn a_named_map_loses_its_name_and_stays_the_same_map() {
+        let values = Map::new();
+        let data = Value::Map(values.named(&VALUES));
+        let template = "{{ typeOf . }} {{ typeOf (set . \"a\" 1) }} {{ typeOf (unset . \"b\") }} {{ typeOf (merge . (dict)) }}";
+        let plain = "map[string]interface {}";
+        assert_eq!(
+            render_with(template, data),
+            Ok(format!("chartutil.Values {plain} {plain} {plain}"))
+        );
+        assert!(values.contains_key("a"));
     }
 }

@@ -54,7 +54,8 @@ fn merge_or_empty(call: &mut Call<'_, '_>, overwrite: Overwrite) -> Result<Value
 }
 
 fn merge_all(call: &mut Call<'_, '_>, overwrite: Overwrite) -> Result<Outcome, Failure> {
-    let mut destination = call.map(0);
+    // The result has the parameter's type, whatever named type the argument has.
+    let mut destination = call.map(0).map(|map| map.unnamed());
     for source in call.arguments.iter().skip(1).filter_map(Value::as_map) {
         let destination = destination.get_or_insert_default();
         if let Some(error) = merge_maps(destination, source, overwrite, 0)? {
@@ -170,7 +171,7 @@ fn is_empty(value: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::functions::testing::check;
+    use crate::functions::testing::{check, complaint};
 
     #[test]
     fn maps_merge_as_in_mergo() {
@@ -300,5 +301,14 @@ mod tests {
                 Ok(r#"{"a":{"_0":[1]}}"#),
             ),
         ]);
+    }
+
+    #[test]
+    fn maps_within_themselves_are_refused() {
+        let complaint = complaint(concat!(
+            r#"{{ $a := dict }}{{ $_ := set $a "x" $a }}{{ $b := dict }}{{ $_ := set $b "x" $b }}"#,
+            "{{ merge $a $b }}"
+        ));
+        assert_eq!(complaint, "value is nested deeper than 1000 levels");
     }
 }

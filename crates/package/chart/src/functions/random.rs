@@ -73,3 +73,44 @@ fn shuffle(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
     }
     Ok(Value::string(shuffled.into_iter().collect::<String>()))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::functions::testing::{complaint, render};
+
+    #[test]
+    fn text_is_made_of_its_alphabet_only() {
+        for (function, belongs) in [
+            ("randAlphaNum", char::is_alphanumeric as fn(char) -> bool),
+            ("randAlpha", char::is_alphabetic),
+            ("randNumeric", char::is_numeric),
+            ("randAscii", |character| matches!(character, ' '..='~')),
+        ] {
+            let text = render(&format!("{{{{ {function} 500 }}}}")).expect("a template that renders");
+            assert_eq!(text.len(), 500, "{function}");
+            assert!(text.chars().all(belongs), "{function} gave {text}");
+        }
+    }
+
+    #[test]
+    fn a_seed_repeats_its_text() {
+        let template = "{{ randAlphaNum 20 }} {{ randInt 0 1000000 }} {{ shuffle \"abcdefghij\" }}";
+        assert_eq!(render(template), render(template));
+        let twice = render("{{ randAlpha 20 }} {{ randAlpha 20 }}").expect("a template that renders");
+        let (first, second) = twice.split_once(' ').expect("two texts");
+        assert_ne!(first, second);
+    }
+
+    #[test]
+    fn shuffling_keeps_the_characters() {
+        let shuffled = render("{{ shuffle \"aébc\" }}").expect("a template that renders");
+        let mut characters: Vec<char> = shuffled.chars().collect();
+        characters.sort_unstable();
+        assert_eq!(characters, ['a', 'b', 'c', 'é']);
+    }
+
+    #[test]
+    fn endless_text_is_refused() {
+        assert!(complaint("{{ randAlpha 9999999999 }}").starts_with("text of 9999999999 bytes exceeds"));
+    }
+}
