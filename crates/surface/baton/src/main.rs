@@ -14,6 +14,7 @@ mod written_files;
 use std::process::ExitCode;
 
 use clap::Parser;
+use clap::error::ErrorKind;
 
 use crate::arguments::usage_error;
 use crate::commands::Command;
@@ -39,8 +40,17 @@ fn main() -> ExitCode {
     let mut terminal = Terminal::new();
     let outcome = match Program::try_parse() {
         Ok(program) => program.command.run(&mut terminal),
-        Err(error) if error.use_stderr() => Err(usage_error(&error)),
-        Err(help) => terminal.print_help(&help),
+        Err(help) if is_help(help.kind()) => terminal.print_help(&help),
+        Err(error) => Err(usage_error(&error)),
     };
     terminal.finish(outcome)
+}
+
+/// Whether what the command line gave rise to is a text that was asked for, or one for somebody who did not know what to
+/// ask for.
+fn is_help(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    )
 }

@@ -43,7 +43,8 @@ impl Terminal {
     /// Prints the text that `--help` and `--version` ask for.
     #[expect(clippy::unused_self, reason = "there is one way to standard output, and it is this one")]
     pub(crate) fn print_help(&mut self, help: &clap::Error) -> Result<(), Failure> {
-        help.print().map_err(|error| Failure::output(&error))
+        let mut stdout = anstream::stdout().lock();
+        write!(stdout, "{}", help.render().ansi()).and_then(|()| stdout.flush()).map_err(|error| Failure::output(&error))
     }
 
     /// Prints a remark. Nobody may be listening, and that is no reason to stop.

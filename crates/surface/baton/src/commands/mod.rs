@@ -1,6 +1,7 @@
 //! The commands, one module each.
 
 mod dependency_files;
+mod lint;
 mod package;
 mod show;
 mod template;
@@ -18,6 +19,8 @@ pub(crate) enum Command {
     /// Print parts of a chart
     #[command(visible_alias = "inspect")]
     Show(show::Show),
+    /// Check charts for mistakes
+    Lint(Box<lint::Lint>),
     /// Pack a chart's directory into an archive
     Package(package::Package),
 }
@@ -27,6 +30,7 @@ impl Command {
         match self {
             Self::Template(template) => template.run(terminal),
             Self::Show(show) => show.run(terminal),
+            Self::Lint(lint) => lint.run(terminal),
             Self::Package(package) => package.run(terminal),
         }
     }
