@@ -38,10 +38,20 @@ fn collect(chart: &ActiveChart, found: &mut Vec<Crd>) {
 
 /// The definitions of a chart alone, in the order they were found.
 pub(crate) fn files(chart: &Chart) -> impl Iterator<Item = &File> {
-    chart.files.iter().filter(|file| file.name.starts_with("crds/") && is_manifest(&file.name))
+    chart
+        .files
+        .iter()
+        .filter(|file| file.name.starts_with("crds/") && is_manifest(&file.name))
 }
 
 fn is_manifest(name: &str) -> bool {
-    let extension = name.rsplit('/').next().unwrap_or(name).rsplit_once('.').map_or("", |(_, extension)| extension);
-    ["yaml", "yml", "json"].iter().any(|known| extension.eq_ignore_ascii_case(known))
+    let extension = name
+        .rsplit('/')
+        .next()
+        .unwrap_or(name)
+        .rsplit_once('.')
+        .map_or("", |(_, extension)| extension);
+    ["yaml", "yml", "json"]
+        .iter()
+        .any(|known| extension.eq_ignore_ascii_case(known))
 }

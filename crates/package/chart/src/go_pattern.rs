@@ -22,7 +22,11 @@ pub(crate) struct InvalidPattern;
 
 /// Compiles a pattern that is written in Go's syntax.
 pub(crate) fn compile(pattern: &str) -> Result<Regex, InvalidPattern> {
-    let translated = Translation { rest: pattern, out: String::with_capacity(pattern.len() + 8) }.run()?;
+    let translated = Translation {
+        rest: pattern,
+        out: String::with_capacity(pattern.len() + 8),
+    }
+    .run()?;
     RegexBuilder::new(&translated)
         .size_limit(MAX_PROGRAM_SIZE)
         .nest_limit(MAX_NESTING)
@@ -120,8 +124,8 @@ impl Translation<'_> {
         let end = self.rest.find([':', ')', '>']).ok_or(InvalidPattern)?;
         let start = &self.rest[..=end];
         let is_named = start.starts_with("?P<") || start.starts_with("?<");
-        let is_flags =
-            start[1..end].bytes().all(|byte| b"imsU-".contains(&byte)) && matches!(self.rest.as_bytes()[end], b':' | b')');
+        let is_flags = start[1..end].bytes().all(|byte| b"imsU-".contains(&byte))
+            && matches!(self.rest.as_bytes()[end], b':' | b')');
         if !is_named && !is_flags || start == "?)" {
             return Err(InvalidPattern);
         }
@@ -140,7 +144,11 @@ impl Translation<'_> {
             _ => None,
         };
         if let Some(class) = class {
-            self.out.push_str(&if in_class { class.to_owned() } else { format!("[{class}]") });
+            self.out.push_str(&if in_class {
+                class.to_owned()
+            } else {
+                format!("[{class}]")
+            });
             return Ok(());
         }
         match character {
@@ -193,7 +201,9 @@ impl Translation<'_> {
         }
         let mut code = first.to_digit(8).unwrap_or(0);
         for _ in 0..2 {
-            let Some(digit) = self.rest.chars().next().and_then(|next| next.to_digit(8)) else { break };
+            let Some(digit) = self.rest.chars().next().and_then(|next| next.to_digit(8)) else {
+                break;
+            };
             code = code * 8 + digit;
             self.next();
         }
@@ -241,7 +251,9 @@ fn named_class(text: &str) -> Option<usize> {
     }
     let end = text.find(":]")?;
     let name = text[2..end].trim_start_matches('^');
-    name.bytes().all(|byte| byte.is_ascii_lowercase()).then_some(end + 2)
+    name.bytes()
+        .all(|byte| byte.is_ascii_lowercase())
+        .then_some(end + 2)
 }
 
 /// A repetition such as `2,5}` at the start: its length, and how it is written here, unless it is too great.
@@ -265,7 +277,11 @@ fn repetition(text: &str) -> Option<(usize, Result<String, InvalidPattern>)> {
         (Some(_), None | Some("")) => true,
         (Some(low), Some(high)) => value(high).is_some_and(|high| low <= high),
     };
-    let text = if fits { Ok(format!("{{{}}}", &text[..end])) } else { Err(InvalidPattern) };
+    let text = if fits {
+        Ok(format!("{{{}}}", &text[..end]))
+    } else {
+        Err(InvalidPattern)
+    };
     Some((end + 1, text))
 }
 
@@ -299,13 +315,20 @@ mod tests {
             ("}", "}", true),
         ];
         for (pattern, text, expected) in rows {
-            assert_eq!(compile(pattern).map(|regex| regex.is_match(text)), Ok(expected), "{pattern} {text}");
+            assert_eq!(
+                compile(pattern).map(|regex| regex.is_match(text)),
+                Ok(expected),
+                "{pattern} {text}"
+            );
         }
     }
 
     #[test]
     fn what_go_refuses_is_refused() {
-        for pattern in ["(?=a)", "a**", "*a", "(", "[a", "\\1", "a{2,1}", "a{1001}", "\\y", "(?<=a)b", "a\\", "[z-a]", "(?!x)"] {
+        for pattern in [
+            "(?=a)", "a**", "*a", "(", "[a", "\\1", "a{2,1}", "a{1001}", "\\y", "(?<=a)b", "a\\", "[z-a]",
+            "(?!x)",
+        ] {
             assert!(compile(pattern).is_err(), "{pattern}");
         }
     }

@@ -30,7 +30,9 @@ impl Url {
     /// Parses an address; the error is Go's text.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let failed = |reason: String| format!("parse {}: {reason}", quote(text));
-        let (address, fragment) = text.split_once('#').map_or((text, None), |(address, rest)| (address, Some(rest)));
+        let (address, fragment) = text
+            .split_once('#')
+            .map_or((text, None), |(address, rest)| (address, Some(rest)));
         let mut url = Self::parse_without_fragment(address, false).map_err(failed)?;
         if let Some(fragment) = fragment {
             url.fragment = normalize(fragment, Mode::Fragment).map_err(failed)?;
@@ -72,7 +74,11 @@ impl Url {
             if is_request {
                 return Err("invalid URI for request".to_owned());
             }
-            if rest.split('/').next().is_some_and(|segment| segment.contains(':')) {
+            if rest
+                .split('/')
+                .next()
+                .is_some_and(|segment| segment.contains(':'))
+            {
                 return Err("first path segment in URL cannot contain colon".to_owned());
             }
         }
@@ -90,7 +96,9 @@ impl Url {
     }
 
     fn set_authority(&mut self, authority: &str) -> Result<(), String> {
-        let (user, host) = authority.rsplit_once('@').map_or((None, authority), |(user, host)| (Some(user), host));
+        let (user, host) = authority
+            .rsplit_once('@')
+            .map_or((None, authority), |(user, host)| (Some(user), host));
         self.host = parse_host(host)?;
         if let Some(user) = user {
             let legal = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:~!$&'()*+,;=%@".contains(&byte);
@@ -114,7 +122,10 @@ impl Url {
     }
 
     pub(crate) fn without_fragment(&self) -> Self {
-        Self { fragment: String::new(), ..self.clone() }
+        Self {
+            fragment: String::new(),
+            ..self.clone()
+        }
     }
 
     /// The address that `reference` means where this one is the base.
@@ -167,7 +178,13 @@ impl fmt::Display for Url {
             if !self.path.is_empty() && !self.path.starts_with('/') && !self.host.is_empty() {
                 formatter.write_str("/")?;
             }
-            if !has_authority && self.path.split('/').next().is_some_and(|segment| segment.contains(':')) {
+            if !has_authority
+                && self
+                    .path
+                    .split('/')
+                    .next()
+                    .is_some_and(|segment| segment.contains(':'))
+            {
                 formatter.write_str("./")?;
             }
             formatter.write_str(&self.path)?;
@@ -200,8 +217,14 @@ fn split_scheme(text: &str) -> Result<(&str, &str), String> {
 fn parse_host(host: &str) -> Result<String, String> {
     let check_port = |port: &str| {
         let is_port = port.is_empty()
-            || port.strip_prefix(':').is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
-        if is_port { Ok(()) } else { Err(format!("invalid port {} after host", quote(port))) }
+            || port
+                .strip_prefix(':')
+                .is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
+        if is_port {
+            Ok(())
+        } else {
+            Err(format!("invalid port {} after host", quote(port)))
+        }
     };
     if host.starts_with('[') {
         let end = host.rfind(']').ok_or_else(|| "missing ']' in host".to_owned())?;
@@ -220,7 +243,11 @@ fn unescape(text: &str, mode: Mode) -> Result<String, String> {
     let mut at = 0;
     while at < bytes.len() {
         if bytes[at] == b'%' {
-            let digit = |offset: usize| bytes.get(at + offset).and_then(|byte| char::from(*byte).to_digit(16));
+            let digit = |offset: usize| {
+                bytes
+                    .get(at + offset)
+                    .and_then(|byte| char::from(*byte).to_digit(16))
+            };
             let (Some(high), Some(low)) = (digit(1), digit(2)) else {
                 let end = (at + 3).min(bytes.len());
                 let escape = String::from_utf8_lossy(&bytes[at..end]);
@@ -248,8 +275,8 @@ fn must_escape(byte: u8, mode: Mode) -> bool {
     match byte {
         b'-' | b'_' | b'.' | b'~' => false,
         _ if byte.is_ascii_alphanumeric() => false,
-        b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+' | b',' | b';' | b'=' | b':' | b'[' | b']' | b'<' | b'>'
-        | b'"'
+        b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+' | b',' | b';' | b'=' | b':' | b'[' | b']'
+        | b'<' | b'>' | b'"'
             if mode == Mode::Host =>
         {
             false
@@ -264,7 +291,9 @@ fn must_escape(byte: u8, mode: Mode) -> bool {
 /// Brings a part into the form in which Go writes it: as it is where that is valid, else escaped anew.
 fn normalize(text: &str, mode: Mode) -> Result<String, String> {
     let decoded = unescape(text, mode)?;
-    let is_valid = text.bytes().all(|byte| b"!$&'()*+,;=:@[]%".contains(&byte) || !must_escape(byte, mode));
+    let is_valid = text
+        .bytes()
+        .all(|byte| b"!$&'()*+,;=:@[]%".contains(&byte) || !must_escape(byte, mode));
     if is_valid {
         return Ok(text.to_owned());
     }

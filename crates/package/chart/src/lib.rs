@@ -33,6 +33,7 @@ pub mod explanation;
 pub mod ignore;
 pub mod inspection;
 pub mod installation;
+pub mod lint;
 pub mod loader;
 pub mod lock;
 pub mod manifest;

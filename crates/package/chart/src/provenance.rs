@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::dependencies::ActiveChart;
 use crate::values::Table;
 
 /// Something that sets values.
@@ -82,11 +83,41 @@ impl Provenance {
         self.origins.len() - 1
     }
 
+    /// Records the defaults of a chart and its subcharts; those of a parent win over those of its subcharts.
+    pub fn record_chart(&mut self, chart: &ActiveChart) {
+        self.record_chart_at(chart, &mut Vec::new());
+    }
+
+    fn record_chart_at<'chart>(&mut self, chart: &'chart ActiveChart, path: &mut Vec<&'chart str>) {
+        for subchart in &chart.dependencies {
+            path.push(subchart.name());
+            self.record_chart_at(subchart, path);
+            path.pop();
+        }
+        // What is not in the chart's own file was imported from a subchart.
+        if let Some(values) = &chart.values {
+            let origin = Origin::Chart(format!("{} (import-values)", chart.full_path));
+            self.record_table_at(path, values, origin);
+        }
+        if let Some(values) = &chart.chart.values {
+            self.record_table_at(path, values, Origin::Chart(chart.full_path.clone()));
+        }
+    }
+
     /// Who set the value at a path, such as `a.b[0]`: the latest that set it or something that contains it.
     pub fn origin(&self, path: &str) -> Option<&Origin> {
+        self.find(segments(path))
+    }
+
+    /// Who set the value that these keys lead to, such as `a`, `b.c`, `[0]`.
+    pub fn origin_of(&self, keys: &[&str]) -> Option<&Origin> {
+        self.find(keys.iter().copied())
+    }
+
+    fn find<'key>(&self, keys: impl Iterator<Item = &'key str>) -> Option<&Origin> {
         let mut node = &self.root;
         let mut found = node.origin;
-        for key in segments(path) {
+        for key in keys {
             let Some(next) = node.below.get(key) else { break };
             node = next;
             found = node.origin.or(found);
@@ -114,6 +145,8 @@ impl Node {
             let node = self.below.entry(key.clone()).or_default();
             match value {
                 Value::Object(inner) if !inner.is_empty() => node.record(inner, origin),
+                // An empty table over a table changes nothing.
+                Value::Object(_) if !node.below.is_empty() => {}
                 _ => {
                     *node = Node {
                         origin: Some(origin),
@@ -198,6 +231,18 @@ mod tests {
         assert_eq!(provenance.origin("l[0]"), Some(&Origin::Chart("demo".to_owned())));
         assert_eq!(provenance.origin("l[1].x"), Some(&flag));
         assert_eq!(provenance.origin("none"), None);
+    }
+
+    #[test]
+    fn an_empty_table_over_a_table_sets_nothing() {
+        let mut provenance = Provenance::default();
+        provenance.record_table(&table(json!({"a": {"b.c": 1}})), Origin::Chart("demo".to_owned()));
+        provenance.record_table(&table(json!({"a": {}, "e": {}})), Origin::File("f".to_owned()));
+        assert_eq!(
+            provenance.origin_of(&["a", "b.c"]),
+            Some(&Origin::Chart("demo".to_owned()))
+        );
+        assert_eq!(provenance.origin("e"), Some(&Origin::File("f".to_owned())));
     }
 
     #[test]

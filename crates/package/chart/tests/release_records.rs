@@ -5,17 +5,29 @@ use serde_json::Value;
 
 /// Every Secret of the recorded sessions, with its path.
 fn recorded_secrets() -> Vec<(std::path::PathBuf, Value)> {
-    let Some(corpus) = corpus::open("operator") else { return Vec::new() };
+    let Some(corpus) = corpus::open("operator") else {
+        return Vec::new();
+    };
     let mut secrets = Vec::new();
     let sessions = corpus.join("operator-corpus/helm-cli");
     for session in std::fs::read_dir(&sessions).expect("the sessions").flatten() {
-        let Ok(entries) = std::fs::read_dir(session.path().join("secrets")) else { continue };
+        let Ok(entries) = std::fs::read_dir(session.path().join("secrets")) else {
+            continue;
+        };
         for entry in entries.flatten() {
             let text = std::fs::read(entry.path()).expect("a Secret");
-            secrets.push((entry.path(), serde_json::from_slice(&text).expect("a Secret is JSON")));
+            secrets.push((
+                entry.path(),
+                serde_json::from_slice(&text).expect("a Secret is JSON"),
+            ));
         }
     }
-    assert!(secrets.len() > 50, "only {} Secrets in {}", secrets.len(), sessions.display());
+    assert!(
+        secrets.len() > 50,
+        "only {} Secrets in {}",
+        secrets.len(),
+        sessions.display()
+    );
     secrets
 }
 
@@ -23,10 +35,16 @@ fn recorded_secrets() -> Vec<(std::path::PathBuf, Value)> {
 fn plain_json(secret: &Value) -> Vec<u8> {
     use base64::Engine as _;
     use std::io::Read as _;
-    let decode = |text: &[u8]| base64::engine::general_purpose::STANDARD.decode(text).expect("base64");
+    let decode = |text: &[u8]| {
+        base64::engine::general_purpose::STANDARD
+            .decode(text)
+            .expect("base64")
+    };
     let inner = decode(secret["data"]["release"].as_str().expect("data").as_bytes());
     let mut json = Vec::new();
-    flate2::read::GzDecoder::new(decode(&inner).as_slice()).read_to_end(&mut json).expect("gzip");
+    flate2::read::GzDecoder::new(decode(&inner).as_slice())
+        .read_to_end(&mut json)
+        .expect("gzip");
     json
 }
 
@@ -55,7 +73,12 @@ fn secrets_have_helms_names_and_labels() {
     for (path, secret) in recorded_secrets() {
         let release = Release::from_secret(&secret).expect("a record");
         let name = secret["metadata"]["name"].as_str().expect("a name");
-        assert_eq!(object_name(&release.name, release.version), name, "{}", path.display());
+        assert_eq!(
+            object_name(&release.name, release.version),
+            name,
+            "{}",
+            path.display()
+        );
         let recorded = &secret["metadata"]["labels"];
         let stored = match (recorded["createdAt"].as_str(), recorded["modifiedAt"].as_str()) {
             (Some(seconds), _) => Stored::Created(seconds.parse().expect("seconds")),
@@ -93,7 +116,14 @@ fn damaged_records_are_refused() {
         bomb.write_all(&vec![b' '; 1 << 20]).expect("memory");
     }
     let bomb = encode(&bomb.finish().expect("memory"));
-    for data in ["!", "", &encode(b"{"), &encode(b"[1]"), &encode(b"\x1f\x8b\x08broken"), &bomb] {
+    for data in [
+        "!",
+        "",
+        &encode(b"{"),
+        &encode(b"[1]"),
+        &encode(b"\x1f\x8b\x08broken"),
+        &bomb,
+    ] {
         assert!(Release::decode(data.as_bytes()).is_err());
     }
 }

@@ -16,7 +16,10 @@ struct Row {
 
 fn judge(row: &Row) -> String {
     let schema = row.text.clone().unwrap_or_else(|| row.schema.to_string());
-    let said = validate(schema.as_bytes(), &row.values).err().map(|error| error.to_string()).unwrap_or_default();
+    let said = validate(schema.as_bytes(), &row.values)
+        .err()
+        .map(|error| error.to_string())
+        .unwrap_or_default();
     if !said.starts_with("- ") {
         return said;
     }
@@ -36,7 +39,12 @@ fn values_are_judged_as_helm_judges_them() {
             wrong.push(format!("{line}\n    got {got:?}"));
         }
     }
-    assert!(wrong.is_empty(), "{} rows differ:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} rows differ:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
 }
 
 #[test]
@@ -58,18 +66,29 @@ fn schemas_that_never_end_are_refused() {
         multiplying_schema(),
     ];
     for schema in rows {
-        let error = validate(schema.as_bytes(), &Table::new()).unwrap_err().to_string();
-        assert!(error.starts_with("unable to validate schema: more than"), "{error}");
+        let error = validate(schema.as_bytes(), &Table::new())
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.starts_with("unable to validate schema: more than"),
+            "{error}"
+        );
     }
 }
 
 /// Thirty schemas, each of which applies the next one twice.
 fn multiplying_schema() -> String {
     let link = |index: usize| {
-        format!(r##""d{index}": {{"allOf": [{{"$ref": "#/definitions/d{0}"}}, {{"$ref": "#/definitions/d{0}"}}]}}"##, index + 1)
+        format!(
+            r##""d{index}": {{"allOf": [{{"$ref": "#/definitions/d{0}"}}, {{"$ref": "#/definitions/d{0}"}}]}}"##,
+            index + 1
+        )
     };
     let links: Vec<String> = (0..30).map(link).collect();
-    format!(r##"{{"$ref": "#/definitions/d0", "definitions": {{{}, "d30": {{"type": "object"}}}}}}"##, links.join(", "))
+    format!(
+        r##"{{"$ref": "#/definitions/d0", "definitions": {{{}, "d30": {{"type": "object"}}}}}}"##,
+        links.join(", ")
+    )
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Files out of a `.tgz`, with the checks that keep an archive from naming files outside its own directory.
 
-use std::io::{self, Read, Seek};
+use std::io::{self, BufRead, Read, Seek};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -128,11 +128,15 @@ pub fn read_file(path: &Path, budget: &mut Budget) -> Result<Vec<File>, ArchiveE
         });
     }
     file.rewind().map_err(failed("seek"))?;
-    read(io::BufReader::new(file), budget)
+    read(file, budget)
 }
 
 /// Reads the files of an archive, as a stream; nothing is written to disk and no link is followed.
 pub fn read(compressed: impl Read, budget: &mut Budget) -> Result<Vec<File>, ArchiveError> {
+    let mut compressed = io::BufReader::new(compressed);
+    if compressed.fill_buf().map_err(|error| corrupt(&error))?.is_empty() {
+        return Err(ArchiveError::Corrupt("EOF".to_owned()));
+    }
     let stream = MultiGzDecoder::new(compressed).take(MAX_ARCHIVE_SIZE + MAX_OVERHEAD);
     let mut archive = tar::Archive::new(stream);
     let mut remaining = MAX_ARCHIVE_SIZE;

@@ -82,7 +82,11 @@ impl SharedTable {
 
     /// The table itself, or a new one if it is empty: Helm shares only tables that have something in them.
     fn or_fresh_if_empty(self) -> Self {
-        if self.0.borrow().is_empty() { Self::new() } else { self }
+        if self.0.borrow().is_empty() {
+            Self::new()
+        } else {
+            self
+        }
     }
 
     /// Wraps the table so that it stands at a dotted path; `.` is the root.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Number, Value};
 
 use crate::field_decoder::FieldDecoder;
@@ -33,16 +33,26 @@ impl Head {
         let mut head = Self::default();
         let mut decoder = FieldDecoder::default();
         let names = &["apiVersion", "kind", "metadata"];
-        decoder.structure(&raw, "SimpleHead", "releaseutil.SimpleHead", names, |decoder, field, item| match field {
-            "apiVersion" => decoder.string(item, &mut head.api_version),
-            "kind" => decoder.string(item, &mut head.kind),
-            _ => decoder.structure(item, "", METADATA_TYPE, &["name", "annotations"], |decoder, field, item| {
-                match field {
-                    "name" => decoder.string(item, &mut head.name),
-                    _ => decoder.string_map(item, &mut head.annotations),
-                }
-            }),
-        });
+        decoder.structure(
+            &raw,
+            "SimpleHead",
+            "releaseutil.SimpleHead",
+            names,
+            |decoder, field, item| match field {
+                "apiVersion" => decoder.string(item, &mut head.api_version),
+                "kind" => decoder.string(item, &mut head.kind),
+                _ => decoder.structure(
+                    item,
+                    "",
+                    METADATA_TYPE,
+                    &["name", "annotations"],
+                    |decoder, field, item| match field {
+                        "name" => decoder.string(item, &mut head.name),
+                        _ => decoder.string_map(item, &mut head.annotations),
+                    },
+                ),
+            },
+        );
         decoder.finish().map_err(crate::document::decoding_error)?;
         Ok(head)
     }
@@ -71,8 +81,12 @@ impl Part {
         let is = |name: &str| key.eq_ignore_ascii_case(name);
         match self {
             Self::Document if is("metadata") => Some(Want::Metadata),
-            Self::Document if is("apiVersion") || is("kind") || key.starts_with('\u{212a}') => Some(Want::Value),
-            Self::Metadata if is("name") || key.to_lowercase() == "annotations" || key.contains('\u{17f}') => {
+            Self::Document if is("apiVersion") || is("kind") || key.starts_with('\u{212a}') => {
+                Some(Want::Value)
+            }
+            Self::Metadata
+                if is("name") || key.to_lowercase() == "annotations" || key.contains('\u{17f}') =>
+            {
                 Some(Want::Value)
             }
             _ => None,

@@ -70,7 +70,11 @@ pub struct HookExecution {
 
 impl Default for HookExecution {
     fn default() -> Self {
-        Self { started_at: Some(String::new()), completed_at: Some(String::new()), phase: String::new() }
+        Self {
+            started_at: Some(String::new()),
+            completed_at: Some(String::new()),
+            phase: String::new(),
+        }
     }
 }
 
@@ -94,7 +98,9 @@ impl HookEvent {
 
     /// Reads the name of an event in a record, whatever it is.
     pub(crate) fn from_record(name: String) -> Self {
-        Self::from_name(&name).filter(|event| event.as_str() == name).unwrap_or(Self::Other(name))
+        Self::from_name(&name)
+            .filter(|event| event.as_str() == name)
+            .unwrap_or(Self::Other(name))
     }
 
     /// The name in annotations and records.
@@ -118,12 +124,18 @@ impl Hook {
     /// Makes a hook of an object that has the annotation; an unknown event makes it nothing at all.
     pub(super) fn new(path: &str, manifest: Bytes, head: &Head) -> Option<Self> {
         let annotation = |name: &str| head.annotations.get(name).map(String::as_str);
-        let words = |list: &str| list.split(',').map(|word| word.trim().to_lowercase()).collect::<Vec<_>>();
+        let words = |list: &str| {
+            list.split(',')
+                .map(|word| word.trim().to_lowercase())
+                .collect::<Vec<_>>()
+        };
         let events = words(annotation(EVENT_ANNOTATION)?)
             .iter()
             .map(|event| HookEvent::from_name(event))
             .collect::<Option<Vec<_>>>()?;
-        let weight = annotation(WEIGHT_ANNOTATION).and_then(|weight| weight.parse().ok()).unwrap_or(0);
+        let weight = annotation(WEIGHT_ANNOTATION)
+            .and_then(|weight| weight.parse().ok())
+            .unwrap_or(0);
         Some(Self {
             name: head.name.clone(),
             kind: head.kind.clone(),

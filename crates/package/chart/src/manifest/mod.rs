@@ -68,8 +68,12 @@ pub fn sort<'a>(
             sort_document(name, document, &mut sorted, warn)?;
         }
     }
-    sorted.hooks.sort_by(|left, right| compare_kinds(&left.kind, &right.kind, order));
-    sorted.manifests.sort_by(|left, right| compare_kinds(&left.head.kind, &right.head.kind, order));
+    sorted
+        .hooks
+        .sort_by(|left, right| compare_kinds(&left.kind, &right.kind, order));
+    sorted
+        .manifests
+        .sort_by(|left, right| compare_kinds(&left.head.kind, &right.head.kind, order));
     Ok(sorted)
 }
 
@@ -79,9 +83,16 @@ fn sort_document(
     sorted: &mut Sorted,
     warn: WarningSink<'_>,
 ) -> Result<(), ManifestError> {
-    let head = Head::read(&content).map_err(|message| ManifestError { file: file.to_owned(), message })?;
+    let head = Head::read(&content).map_err(|message| ManifestError {
+        file: file.to_owned(),
+        message,
+    })?;
     let Some(events) = head.annotations.get(hook::EVENT_ANNOTATION) else {
-        sorted.manifests.push(Manifest { name: file.to_owned(), content, head });
+        sorted.manifests.push(Manifest {
+            name: file.to_owned(),
+            content,
+            head,
+        });
         return Ok(());
     };
     match Hook::new(file, content, &head) {

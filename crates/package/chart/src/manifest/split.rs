@@ -21,7 +21,11 @@ pub fn split(stream: &Bytes) -> Vec<Bytes> {
             break;
         };
         let found = start + found;
-        let space = text[start..found].iter().rev().take_while(|byte| is_space(**byte)).count();
+        let space = text[start..found]
+            .iter()
+            .rev()
+            .take_while(|byte| is_space(**byte))
+            .count();
         let end = found - space;
         if end > start {
             documents.push(trim_space(&text.slice(start..end)));

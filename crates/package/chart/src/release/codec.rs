@@ -50,13 +50,19 @@ impl Release {
     pub fn encode(&self) -> String {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
         // Writing to memory cannot fail.
-        let compressed = encoder.write_all(self.to_json().as_bytes()).and_then(|()| encoder.finish());
+        let compressed = encoder
+            .write_all(self.to_json().as_bytes())
+            .and_then(|()| encoder.finish());
         STANDARD.encode(compressed.unwrap_or_default())
     }
 
     /// Reads the record as it stands in a Secret's data, after the API's own base64.
     pub fn decode(data: &[u8]) -> Result<Self, DecodeError> {
-        let data: Vec<u8> = data.iter().copied().filter(|byte| !matches!(byte, b'\r' | b'\n')).collect();
+        let data: Vec<u8> = data
+            .iter()
+            .copied()
+            .filter(|byte| !matches!(byte, b'\r' | b'\n'))
+            .collect();
         let mut bytes = STANDARD.decode(data)?;
         if bytes.len() > GZIP_SIGNATURE.len() && bytes.starts_with(GZIP_SIGNATURE) {
             let mut plain = Vec::new();

@@ -87,9 +87,11 @@ pub(super) fn write(release: &Release) -> String {
 
 fn write_info(info: &Info) -> String {
     let mut object = Object::new();
-    for (name, time) in
-        [("first_deployed", &info.first_deployed), ("last_deployed", &info.last_deployed), ("deleted", &info.deleted)]
-    {
+    for (name, time) in [
+        ("first_deployed", &info.first_deployed),
+        ("last_deployed", &info.last_deployed),
+        ("deleted", &info.deleted),
+    ] {
         if let Some(time) = time {
             object.text(name, time);
         }
@@ -123,7 +125,10 @@ fn write_hook(hook: &Hook) -> String {
         object.raw("events", &text(&names));
     }
     let mut last_run = Object::new();
-    for (name, time) in [("started_at", &hook.last_run.started_at), ("completed_at", &hook.last_run.completed_at)] {
+    for (name, time) in [
+        ("started_at", &hook.last_run.started_at),
+        ("completed_at", &hook.last_run.completed_at),
+    ] {
         if let Some(time) = time {
             last_run.text(name, time);
         }
@@ -147,7 +152,9 @@ struct Fields(Extra);
 
 impl Fields {
     fn read(json: &str) -> Result<Self, serde_json::Error> {
-        Ok(Self(serde_json::from_str::<Option<Extra>>(json)?.unwrap_or_default()))
+        Ok(Self(
+            serde_json::from_str::<Option<Extra>>(json)?.unwrap_or_default(),
+        ))
     }
 
     fn raw(&mut self, name: &str) -> Option<Box<RawValue>> {
@@ -163,15 +170,26 @@ impl Fields {
     }
 
     fn time(&mut self, name: &str) -> Result<Option<String>, serde_json::Error> {
-        self.raw(name).map(|raw| serde_json::from_str::<Option<String>>(raw.get())).transpose().map(Option::flatten)
+        self.raw(name)
+            .map(|raw| serde_json::from_str::<Option<String>>(raw.get()))
+            .transpose()
+            .map(Option::flatten)
     }
 }
 
 /// Reads a release from JSON.
 pub(super) fn read(json: &str) -> Result<Release, serde_json::Error> {
     let mut fields = Fields::read(json)?;
-    let info = fields.raw("info").map(|raw| read_info(raw.get())).transpose()?.unwrap_or_default();
-    let chart = fields.raw("chart").map(|raw| read_chart(raw.get())).transpose()?.unwrap_or_default();
+    let info = fields
+        .raw("info")
+        .map(|raw| read_info(raw.get()))
+        .transpose()?
+        .unwrap_or_default();
+    let chart = fields
+        .raw("chart")
+        .map(|raw| read_chart(raw.get()))
+        .transpose()?
+        .unwrap_or_default();
     let hooks: Vec<Option<Box<RawValue>>> = fields.get("hooks")?;
     Ok(Release {
         name: fields.get("name")?,
@@ -179,7 +197,11 @@ pub(super) fn read(json: &str) -> Result<Release, serde_json::Error> {
         chart,
         config: fields.raw("config"),
         manifest: fields.get("manifest")?,
-        hooks: hooks.iter().flatten().map(|raw| read_hook(raw.get())).collect::<Result<_, _>>()?,
+        hooks: hooks
+            .iter()
+            .flatten()
+            .map(|raw| read_hook(raw.get()))
+            .collect::<Result<_, _>>()?,
         version: fields.get("version")?,
         namespace: fields.get("namespace")?,
         extra: fields.0,
@@ -228,7 +250,11 @@ fn read_hook(json: &str) -> Result<Hook, serde_json::Error> {
         kind: fields.get("kind")?,
         path: fields.get("path")?,
         manifest: Bytes::from(fields.get::<String>("manifest")?),
-        events: fields.get::<Vec<String>>("events")?.into_iter().map(HookEvent::from_record).collect(),
+        events: fields
+            .get::<Vec<String>>("events")?
+            .into_iter()
+            .map(HookEvent::from_record)
+            .collect(),
         last_run,
         weight: fields.get("weight")?,
         delete_policies: fields.get("delete_policies")?,

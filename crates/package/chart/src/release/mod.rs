@@ -104,7 +104,10 @@ impl Release {
 
     /// The user's values as a table.
     pub fn config_table(&self) -> Table {
-        self.config.as_ref().and_then(|config| serde_json::from_str(config.get()).ok()).unwrap_or_default()
+        self.config
+            .as_ref()
+            .and_then(|config| serde_json::from_str(config.get()).ok())
+            .unwrap_or_default()
     }
 }
 
@@ -114,10 +117,17 @@ impl RecordedChart {
         use base64::Engine as _;
         /// Go writes an empty list that nothing was added to as `null`.
         fn list<T: Serialize>(items: &[T]) -> Box<RawValue> {
-            if items.is_empty() { json::raw(&()) } else { json::raw(items) }
+            if items.is_empty() {
+                json::raw(&())
+            } else {
+                json::raw(items)
+            }
         }
         let source = &chart.chart;
-        let schema = source.schema.as_ref().map(|schema| base64::engine::general_purpose::STANDARD.encode(schema));
+        let schema = source
+            .schema
+            .as_ref()
+            .map(|schema| base64::engine::general_purpose::STANDARD.encode(schema));
         let parts = [
             ("lock", json::raw(&source.lock)),
             ("templates", list(&source.templates)),
@@ -127,18 +137,29 @@ impl RecordedChart {
         ];
         Self {
             metadata: Some(json::raw(&*chart.metadata)),
-            rest: parts.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
+            rest: parts
+                .into_iter()
+                .map(|(key, value)| (key.to_owned(), value))
+                .collect(),
         }
     }
 
     /// A part of the chart, such as `templates` or `values`, as JSON.
     pub fn part(&self, name: &str) -> Option<&RawValue> {
-        self.rest.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_ref())
+        self.rest
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.as_ref())
     }
 
     /// A text in the metadata, such as `name`, `version` or `appVersion`.
     pub fn metadata_text(&self, field: &str) -> String {
-        let value = self.metadata.as_ref().and_then(|raw| serde_json::from_str::<serde_json::Value>(raw.get()).ok());
-        value.and_then(|value| value.get(field)?.as_str().map(str::to_owned)).unwrap_or_default()
+        let value = self
+            .metadata
+            .as_ref()
+            .and_then(|raw| serde_json::from_str::<serde_json::Value>(raw.get()).ok());
+        value
+            .and_then(|value| value.get(field)?.as_str().map(str::to_owned))
+            .unwrap_or_default()
     }
 }

@@ -67,7 +67,10 @@ impl Release {
 
     /// Reads the record in a Secret as the API gives it.
     pub fn from_secret(secret: &Value) -> Result<Self, DecodeError> {
-        let data = secret.pointer("/data/release").and_then(Value::as_str).unwrap_or_default();
+        let data = secret
+            .pointer("/data/release")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         Self::decode(&STANDARD.decode(data)?)
     }
 

@@ -63,7 +63,10 @@ impl Status {
 
     /// Tells whether an operation is under way, or was when its process died.
     pub fn is_pending(&self) -> bool {
-        matches!(self, Self::PendingInstall | Self::PendingUpgrade | Self::PendingRollback)
+        matches!(
+            self,
+            Self::PendingInstall | Self::PendingUpgrade | Self::PendingRollback
+        )
     }
 }
 

@@ -16,7 +16,9 @@ const MAX_NESTING: usize = 200;
 /// How many schemas one file may have. A reference is compiled once, so this is a matter of the file's size.
 const MAX_SCHEMAS: usize = 200_000;
 
-const TYPES: [&str; 7] = ["array", "boolean", "integer", "number", "null", "object", "string"];
+const TYPES: [&str; 7] = [
+    "array", "boolean", "integer", "number", "null", "object", "string",
+];
 
 /// A compiled schema.
 #[derive(Debug)]
@@ -103,11 +105,17 @@ impl Schema {
     /// Reads a schema; every fault that Helm finds in a schema is found here.
     pub fn compile(bytes: &[u8]) -> Outcome<Self> {
         let (documents, draft) = Documents::read(bytes)?;
-        let mut compiler = Compiler { documents, nodes: Vec::new(), references: HashMap::new() };
+        let mut compiler = Compiler {
+            documents,
+            nodes: Vec::new(),
+            references: HashMap::new(),
+        };
         let root = compiler.documents.find("")?;
         let document = compiler.documents.get(&root).cloned().unwrap_or_default();
         compiler.schema(&document, draft.unwrap_or(Draft::Hybrid), 0)?;
-        Ok(Self { nodes: compiler.nodes })
+        Ok(Self {
+            nodes: compiler.nodes,
+        })
     }
 }
 
@@ -143,7 +151,13 @@ impl Compiler {
         let Value::Object(keywords) = document else {
             return fault("Expected: valid schema, given: Invalid JSON".to_owned());
         };
-        let mut rules = Rules { compiler: self, keywords, draft, depth, node: Node::default() };
+        let mut rules = Rules {
+            compiler: self,
+            keywords,
+            draft,
+            depth,
+            node: Node::default(),
+        };
         let outcome = rules.read();
         let node = rules.node;
         self.nodes[id] = node;
@@ -245,7 +259,12 @@ impl<'a> Rules<'a> {
         if !document.is_object() && !document.is_boolean() {
             return fault("valid schema must be of type object".to_owned());
         }
-        self.compiler.fill(target, &document, place.draft.unwrap_or(self.draft), self.depth + 1)?;
+        self.compiler.fill(
+            target,
+            &document,
+            place.draft.unwrap_or(self.draft),
+            self.depth + 1,
+        )?;
         self.node.reference = Some(target);
         Ok(true)
     }
@@ -333,8 +352,10 @@ impl<'a> Rules<'a> {
         for (property, needs) in dependencies {
             let needs = match needs {
                 Value::Array(names) => {
-                    let names: Option<Vec<String>> =
-                        names.iter().map(|name| name.as_str().map(str::to_owned)).collect();
+                    let names: Option<Vec<String>> = names
+                        .iter()
+                        .map(|name| name.as_str().map(str::to_owned))
+                        .collect();
                     Needs::Properties(names.ok_or_else(|| SchemaError::Faulty(EXPECTED.to_owned()))?)
                 }
                 Value::Object(_) | Value::Bool(_) => Needs::Schema(self.below(needs)?),
@@ -371,7 +392,9 @@ impl<'a> Rules<'a> {
 
     fn numbers(&mut self) -> Outcome<()> {
         if let Some(value) = self.get("multipleOf") {
-            let Value::Number(number) = value else { return wrong_type("number", "multipleOf") };
+            let Value::Number(number) = value else {
+                return wrong_type("number", "multipleOf");
+            };
             let number = Decimal::new(number);
             if !number.is_positive() {
                 return fault("multipleOf must be strictly greater than 0".to_owned());
@@ -402,7 +425,9 @@ impl<'a> Rules<'a> {
                 }
                 Ok(if *flag { (None, bound) } else { (bound, None) })
             }
-            Some(Value::Number(number)) if self.draft != Draft::Four => Ok((bound, Some(Decimal::new(number)))),
+            Some(Value::Number(number)) if self.draft != Draft::Four => {
+                Ok((bound, Some(Decimal::new(number))))
+            }
             Some(_) => {
                 let expected = match self.draft {
                     Draft::Four => "boolean",
@@ -458,14 +483,17 @@ impl<'a> Rules<'a> {
     }
 
     fn objects(&mut self) -> Outcome<()> {
-        (self.node.min_properties, self.node.max_properties) = self.counts("minProperties", "maxProperties")?;
+        (self.node.min_properties, self.node.max_properties) =
+            self.counts("minProperties", "maxProperties")?;
         let required = match self.get("required") {
             None => return Ok(()),
             Some(Value::Array(required)) => required,
             Some(_) => return fault("required must be of an array".to_owned()),
         };
         for name in required {
-            let Value::String(name) = name else { return fault("required items must be string".to_owned()) };
+            let Value::String(name) = name else {
+                return fault("required items must be string".to_owned());
+            };
             if self.node.required.contains(name) {
                 return fault("required items must be unique".to_owned());
             }

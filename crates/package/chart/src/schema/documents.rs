@@ -19,9 +19,21 @@ pub(super) enum Draft {
 
 /// The specification's own schemas, which others may refer to.
 const METASCHEMAS: [(Draft, &str, &str); 3] = [
-    (Draft::Four, "http://json-schema.org/draft-04/schema", include_str!("metaschema/draft-04.json")),
-    (Draft::Six, "http://json-schema.org/draft-06/schema", include_str!("metaschema/draft-06.json")),
-    (Draft::Seven, "http://json-schema.org/draft-07/schema", include_str!("metaschema/draft-07.json")),
+    (
+        Draft::Four,
+        "http://json-schema.org/draft-04/schema",
+        include_str!("metaschema/draft-04.json"),
+    ),
+    (
+        Draft::Six,
+        "http://json-schema.org/draft-06/schema",
+        include_str!("metaschema/draft-06.json"),
+    ),
+    (
+        Draft::Seven,
+        "http://json-schema.org/draft-07/schema",
+        include_str!("metaschema/draft-07.json"),
+    ),
 ];
 
 /// A schema inside a document: the way to it from the document's root.
@@ -48,15 +60,24 @@ fn read_json(bytes: &[u8]) -> Result<Value, SchemaError> {
     let value = crate::document::first_json_value(text);
     goyaml::json::to_value(value.as_bytes(), ReadOptions::default()).map_err(|error| {
         let is_cut_off = error.to_string() == "unexpected end of JSON input"
-            || ["true", "false", "null"].iter().any(|literal| literal.starts_with(value.trim_end()));
-        SchemaError::Faulty(if is_cut_off { "unexpected EOF".to_owned() } else { error.to_string() })
+            || ["true", "false", "null"]
+                .iter()
+                .any(|literal| literal.starts_with(value.trim_end()));
+        SchemaError::Faulty(if is_cut_off {
+            "unexpected EOF".to_owned()
+        } else {
+            error.to_string()
+        })
     })
 }
 
 impl Documents {
     /// Reads the root document; its place is that of the empty reference.
     pub(super) fn read(bytes: &[u8]) -> Result<(Self, Option<Draft>), SchemaError> {
-        let mut documents = Self { documents: Vec::new(), places: HashMap::new() };
+        let mut documents = Self {
+            documents: Vec::new(),
+            places: HashMap::new(),
+        };
         let draft = documents.add(read_json(bytes)?, &Url::default())?;
         Ok((documents, draft))
     }
@@ -65,10 +86,19 @@ impl Documents {
     fn add(&mut self, mut document: Value, address: &Url) -> Result<Option<Draft>, SchemaError> {
         let draft = declared_draft(&document)?;
         let index = self.documents.len();
-        let mut found = References { places: &mut self.places, document: index, draft, path: Vec::new() };
+        let mut found = References {
+            places: &mut self.places,
+            document: index,
+            draft,
+            path: Vec::new(),
+        };
         let outcome = found.absolutize(&mut document, address);
         self.documents.push(document);
-        let place = Place { document: index, path: Vec::new(), draft };
+        let place = Place {
+            document: index,
+            path: Vec::new(),
+            draft,
+        };
         self.places.insert(address.to_string(), place);
         outcome.map_err(SchemaError::Faulty)?;
         Ok(draft)
@@ -117,7 +147,9 @@ impl Documents {
         if is_file {
             // A schema must not read files of the machine that it is used on.
             let path = address.strip_prefix("file://").unwrap_or(&address);
-            return Err(SchemaError::Faulty(format!("open {path}: no such file or directory")));
+            return Err(SchemaError::Faulty(format!(
+                "open {path}: no such file or directory"
+            )));
         }
         let Some((_, _, text)) = METASCHEMAS.iter().find(|(_, known, _)| *known == address) else {
             return Err(SchemaError::Faulty(format!(
@@ -131,7 +163,9 @@ impl Documents {
 
     fn follow_pointer(&self, mut place: Place, pointer: &str) -> Result<Place, SchemaError> {
         // A fragment that is no pointer leads to the whole document.
-        let Some(tokens) = pointer.strip_prefix('/') else { return Ok(place) };
+        let Some(tokens) = pointer.strip_prefix('/') else {
+            return Ok(place);
+        };
         for token in tokens.split('/') {
             match self.get(&place) {
                 Some(Value::Object(entries)) => {
@@ -171,7 +205,10 @@ fn declared_draft(document: &Value) -> Result<Option<Draft>, SchemaError> {
         None => Ok(None),
         Some(Value::String(name)) => {
             let name = Url::parse(name).map_err(SchemaError::Faulty)?.to_string();
-            Ok(METASCHEMAS.iter().find(|(_, known, _)| *known == name).map(|(draft, _, _)| *draft))
+            Ok(METASCHEMAS
+                .iter()
+                .find(|(_, known, _)| *known == name)
+                .map(|(draft, _, _)| *draft))
         }
         Some(_) => Err(SchemaError::Faulty("$schema must be of type string".to_owned())),
     }
@@ -201,8 +238,11 @@ impl References<'_> {
                     && let Ok(id) = Url::parse(id)
                 {
                     scope = scope.without_fragment().resolve(&id);
-                    let place =
-                        Place { document: self.document, path: self.path.clone(), draft: self.draft };
+                    let place = Place {
+                        document: self.document,
+                        path: self.path.clone(),
+                        draft: self.draft,
+                    };
                     if self.places.insert(scope.to_string(), place).is_some() {
                         return Err(format!("Reference already exists: \"{scope}\""));
                     }

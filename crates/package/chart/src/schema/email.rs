@@ -97,11 +97,16 @@ impl Address<'_> {
     /// Words with dots; a loose one may have dots anywhere.
     fn atom(&mut self, loose: bool) -> Option<()> {
         let is_atom = |character: char| {
-            !"()<>[]:;@\\,\"".contains(character) && (('!'..='~').contains(&character) || !character.is_ascii())
+            !"()<>[]:;@\\,\"".contains(character)
+                && (('!'..='~').contains(&character) || !character.is_ascii())
         };
-        let end = self.rest.find(|character| !is_atom(character)).unwrap_or(self.rest.len());
+        let end = self
+            .rest
+            .find(|character| !is_atom(character))
+            .unwrap_or(self.rest.len());
         let (atom, rest) = self.rest.split_at(end);
-        if atom.is_empty() || !loose && (atom.starts_with('.') || atom.ends_with('.') || atom.contains("..")) {
+        if atom.is_empty() || !loose && (atom.starts_with('.') || atom.ends_with('.') || atom.contains(".."))
+        {
             return None;
         }
         self.rest = rest;
@@ -136,7 +141,11 @@ impl Address<'_> {
         let mut words = 0;
         loop {
             self.skip_space();
-            let word = if self.rest.starts_with('"') { self.quoted().map(|_| ()) } else { self.atom(true) };
+            let word = if self.rest.starts_with('"') {
+                self.quoted().map(|_| ())
+            } else {
+                self.atom(true)
+            };
             if word.is_none() {
                 break;
             }

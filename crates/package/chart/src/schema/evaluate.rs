@@ -27,13 +27,17 @@ pub(super) fn canonical(value: &Value) -> String {
 
 fn with_floats(value: &Value) -> Value {
     match value {
-        Value::Number(number) => {
-            number.as_f64().and_then(Number::from_f64).map_or_else(|| value.clone(), Value::Number)
-        }
+        Value::Number(number) => number
+            .as_f64()
+            .and_then(Number::from_f64)
+            .map_or_else(|| value.clone(), Value::Number),
         Value::Array(items) => Value::Array(items.iter().map(with_floats).collect()),
-        Value::Object(entries) => {
-            Value::Object(entries.iter().map(|(key, value)| (key.clone(), with_floats(value))).collect())
-        }
+        Value::Object(entries) => Value::Object(
+            entries
+                .iter()
+                .map(|(key, value)| (key.clone(), with_floats(value)))
+                .collect(),
+        ),
         _ => value.clone(),
     }
 }
@@ -54,7 +58,11 @@ impl Context<'_> {
         }
         keys.reverse();
         // The root is only named when it is all there is.
-        if keys.len() > 1 { keys[1..].join(".") } else { keys.concat() }
+        if keys.len() > 1 {
+            keys[1..].join(".")
+        } else {
+            keys.concat()
+        }
     }
 }
 
@@ -71,7 +79,10 @@ impl Verdict {
     }
 
     fn complain(&mut self, context: &Context<'_>, description: impl Into<String>) {
-        self.complaints.push(Complaint { field: context.field(), description: description.into() });
+        self.complaints.push(Complaint {
+            field: context.field(),
+            description: description.into(),
+        });
         self.score -= 2;
     }
 
@@ -90,11 +101,23 @@ type Outcome<T> = Result<T, SchemaError>;
 impl Schema {
     /// Judges values.
     pub fn validate(&self, values: &Table) -> Outcome<()> {
-        let root = Context { key: Cow::Borrowed("(root)"), parent: None };
+        let root = Context {
+            key: Cow::Borrowed("(root)"),
+            parent: None,
+        };
         let mut verdict = Verdict::default();
         let values = Value::Object(values.clone());
-        Evaluation { nodes: &self.nodes, steps: 0, depth: 0 }.judge(0, &values, &mut verdict, &root)?;
-        if verdict.is_valid() { Ok(()) } else { Err(SchemaError::Complaints(verdict.complaints)) }
+        Evaluation {
+            nodes: &self.nodes,
+            steps: 0,
+            depth: 0,
+        }
+        .judge(0, &values, &mut verdict, &root)?;
+        if verdict.is_valid() {
+            Ok(())
+        } else {
+            Err(SchemaError::Complaints(verdict.complaints))
+        }
     }
 }
 
@@ -117,7 +140,9 @@ impl<'s> Evaluation<'s> {
             return Err(SchemaError::Unusable(format!("more than {MAX_STEPS} steps")));
         }
         if self.depth >= MAX_DEPTH {
-            return Err(SchemaError::Unusable(format!("more than {MAX_DEPTH} levels deep")));
+            return Err(SchemaError::Unusable(format!(
+                "more than {MAX_DEPTH} levels deep"
+            )));
         }
         self.depth += 1;
         let outcome = self.judge_node(id, value, verdict, context);
@@ -125,7 +150,13 @@ impl<'s> Evaluation<'s> {
         outcome
     }
 
-    fn judge_node(&mut self, id: Id, value: &Value, verdict: &mut Verdict, context: &Context<'_>) -> Outcome<()> {
+    fn judge_node(
+        &mut self,
+        id: Id,
+        value: &Value,
+        verdict: &mut Verdict,
+        context: &Context<'_>,
+    ) -> Outcome<()> {
         let node = &self.nodes[id];
         if let Some(pass) = node.pass {
             if !pass {
@@ -141,7 +172,10 @@ impl<'s> Evaluation<'s> {
                 [one] => (*one).to_owned(),
                 several => format!("[{}]", several.join(",")),
             };
-            verdict.complain(context, format!("Invalid type. Expected: {expected}, given: {given}"));
+            verdict.complain(
+                context,
+                format!("Invalid type. Expected: {expected}, given: {given}"),
+            );
             return Ok(());
         }
         self.combinations(node, value, verdict, context)?;
@@ -157,7 +191,10 @@ impl<'s> Evaluation<'s> {
             Value::Object(entries) => {
                 for (name, schema) in &node.properties {
                     if let Some(value) = entries.get(name) {
-                        let context = Context { key: Cow::Borrowed(name), parent: Some(context) };
+                        let context = Context {
+                            key: Cow::Borrowed(name),
+                            parent: Some(context),
+                        };
                         self.judge(*schema, value, verdict, &context)?;
                     }
                 }
@@ -168,7 +205,13 @@ impl<'s> Evaluation<'s> {
         Ok(())
     }
 
-    fn combinations(&mut self, node: &'s Node, value: &Value, verdict: &mut Verdict, context: &Context<'_>) -> Outcome<()> {
+    fn combinations(
+        &mut self,
+        node: &'s Node,
+        value: &Value,
+        verdict: &mut Verdict,
+        context: &Context<'_>,
+    ) -> Outcome<()> {
         if !node.any_of.is_empty() {
             let mut best: Option<Verdict> = None;
             let mut passed = false;
@@ -269,9 +312,19 @@ impl<'s> Evaluation<'s> {
         Ok(())
     }
 
-    fn array(&mut self, node: &'s Node, items: &[Value], verdict: &mut Verdict, context: &Context<'_>) -> Outcome<()> {
+    fn array(
+        &mut self,
+        node: &'s Node,
+        items: &[Value],
+        verdict: &mut Verdict,
+        context: &Context<'_>,
+    ) -> Outcome<()> {
         for (index, item) in items.iter().enumerate() {
-            let schema = if node.one_schema_for_all_items { node.items.first() } else { node.items.get(index) };
+            let schema = if node.one_schema_for_all_items {
+                node.items.first()
+            } else {
+                node.items.get(index)
+            };
             if let Some(schema) = schema {
                 let tried = self.try_schema(*schema, item, &element(index, context))?;
                 verdict.merge(tried);
@@ -314,7 +367,13 @@ impl<'s> Evaluation<'s> {
         Ok(())
     }
 
-    fn contains(&mut self, schema: Id, items: &[Value], verdict: &mut Verdict, context: &Context<'_>) -> Outcome<()> {
+    fn contains(
+        &mut self,
+        schema: Id,
+        items: &[Value],
+        verdict: &mut Verdict,
+        context: &Context<'_>,
+    ) -> Outcome<()> {
         let mut best: Option<Verdict> = None;
         for (index, item) in items.iter().enumerate() {
             let tried = self.try_schema(schema, item, &element(index, context))?;
@@ -381,7 +440,10 @@ impl<'s> Evaluation<'s> {
         verdict: &mut Verdict,
         context: &Context<'_>,
     ) -> Outcome<()> {
-        let inner = Context { key: Cow::Borrowed(name), parent: Some(context) };
+        let inner = Context {
+            key: Cow::Borrowed(name),
+            parent: Some(context),
+        };
         let mut matched = false;
         for (pattern, schema) in &node.pattern_properties {
             if pattern.is_match(name) {
@@ -394,7 +456,11 @@ impl<'s> Evaluation<'s> {
             verdict.passed_stage();
             return Ok(());
         }
-        if node.properties.binary_search_by(|(known, _)| known.as_str().cmp(name)).is_ok() {
+        if node
+            .properties
+            .binary_search_by(|(known, _)| known.as_str().cmp(name))
+            .is_ok()
+        {
             return Ok(());
         }
         match node.additional_properties {
@@ -412,7 +478,10 @@ impl<'s> Evaluation<'s> {
 }
 
 fn element<'a>(index: usize, context: &'a Context<'a>) -> Context<'a> {
-    Context { key: Cow::Owned(index.to_string()), parent: Some(context) }
+    Context {
+        key: Cow::Owned(index.to_string()),
+        parent: Some(context),
+    }
 }
 
 /// The type of a value, where the schema has types and it is none of them.
@@ -442,7 +511,11 @@ fn judge_fixed(node: &Node, value: &Value, verdict: &mut Verdict, context: &Cont
     if !node.enumeration.is_empty() && !node.enumeration.contains(&canonical(value)) {
         verdict.complain(
             context,
-            format!("{} must be one of the following: {}", context.field(), node.enumeration.join(", ")),
+            format!(
+                "{} must be one of the following: {}",
+                context.field(),
+                node.enumeration.join(", ")
+            ),
         );
     }
     verdict.passed_stage();
@@ -487,12 +560,18 @@ fn judge_string(node: &Node, text: &str, verdict: &mut Verdict, context: &Contex
     if let Some(least) = node.min_length
         && length < least
     {
-        verdict.complain(context, format!("String length must be greater than or equal to {least}"));
+        verdict.complain(
+            context,
+            format!("String length must be greater than or equal to {least}"),
+        );
     }
     if let Some(most) = node.max_length
         && length > most
     {
-        verdict.complain(context, format!("String length must be less than or equal to {most}"));
+        verdict.complain(
+            context,
+            format!("String length must be less than or equal to {most}"),
+        );
     }
     if let Some((pattern, regex)) = &node.pattern
         && !regex.is_match(text)

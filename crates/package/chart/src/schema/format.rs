@@ -25,7 +25,9 @@ fn checker(format: &str) -> Option<fn(&str) -> bool> {
         "email" | "idn-email" => is_address,
         "ipv4" => |text| text.contains('.') && text.parse::<IpAddr>().is_ok(),
         "ipv6" => |text| text.contains(':') && text.parse::<IpAddr>().is_ok(),
-        "uri" | "iri" => |text| is_reference(text) && Url::parse(text).is_ok_and(|url| !url.scheme.is_empty()),
+        "uri" | "iri" => {
+            |text| is_reference(text) && Url::parse(text).is_ok_and(|url| !url.scheme.is_empty())
+        }
         "uri-reference" | "iri-reference" => is_reference,
         "uri-template" => is_uri_template,
         "uuid" => is_uuid,
@@ -98,7 +100,10 @@ fn is_time(mut text: &str) -> bool {
 
 fn is_date_time(mut text: &str) -> bool {
     let text = &mut text;
-    let parsed = date(text).and_then(|()| literal(text, 'T')).and_then(|()| time_of_day(text)).and_then(|()| zone(text));
+    let parsed = date(text)
+        .and_then(|()| literal(text, 'T'))
+        .and_then(|()| time_of_day(text))
+        .and_then(|()| zone(text));
     parsed.is_some() && text.is_empty()
 }
 
@@ -107,7 +112,9 @@ fn is_hostname(text: &str) -> bool {
         && text.split('.').all(|label| {
             let bytes = label.as_bytes();
             (1..=63).contains(&bytes.len())
-                && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-')
+                && bytes
+                    .iter()
+                    .all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-')
                 && !label.starts_with('-')
                 && !label.ends_with('-')
         })
@@ -126,7 +133,9 @@ fn is_uri_template(text: &str) -> bool {
     let path = url.decoded_path();
     let mut rest = path.as_str();
     while let Some((_, after)) = rest.split_once('{') {
-        let Some((_, closed)) = after.split_once('}') else { return false };
+        let Some((_, closed)) = after.split_once('}') else {
+            return false;
+        };
         rest = closed;
     }
     true
@@ -134,17 +143,25 @@ fn is_uri_template(text: &str) -> bool {
 
 fn is_uuid(text: &str) -> bool {
     let groups: Vec<&str> = text.split('-').collect();
-    let is_hex = |group: &str| group.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let is_hex = |group: &str| {
+        group
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    };
     groups.iter().map(|group| group.len()).eq([8, 4, 4, 4, 12]) && groups.iter().all(|group| is_hex(group))
 }
 
 fn is_json_pointer(text: &str) -> bool {
     (text.is_empty() || text.starts_with('/'))
-        && text.split('~').skip(1).all(|rest| rest.starts_with('0') || rest.starts_with('1'))
+        && text
+            .split('~')
+            .skip(1)
+            .all(|rest| rest.starts_with('0') || rest.starts_with('1'))
 }
 
 fn is_relative_json_pointer(text: &str) -> bool {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, rest) = text.split_at(digits);
-    (number == "0" || !number.is_empty() && !number.starts_with('0')) && (rest == "#" || is_json_pointer(rest))
+    (number == "0" || !number.is_empty() && !number.starts_with('0'))
+        && (rest == "#" || is_json_pointer(rest))
 }

@@ -54,7 +54,11 @@ pub struct Complaint {
 pub fn validate_chart(chart: &ActiveChart, values: &Table) -> Result<(), SchemaViolation> {
     let mut text = String::new();
     collect(chart, values, &mut text);
-    if text.is_empty() { Ok(()) } else { Err(SchemaViolation(text)) }
+    if text.is_empty() {
+        Ok(())
+    } else {
+        Err(SchemaViolation(text))
+    }
 }
 
 fn collect(chart: &ActiveChart, values: &Table, text: &mut String) {

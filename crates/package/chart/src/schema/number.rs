@@ -20,15 +20,16 @@ impl Decimal {
         let exponent: i32 = exponent.parse().unwrap_or(0);
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
         let digits = format!("{whole}{fraction}").parse().unwrap_or_default();
-        Self { digits, exponent: exponent - fraction.len() as i32 }
+        Self {
+            digits,
+            exponent: exponent - fraction.len() as i32,
+        }
     }
 
     /// The digits of both numbers with the same power of ten.
     fn aligned(&self, other: &Self) -> (BigInt, BigInt) {
         let exponent = self.exponent.min(other.exponent);
-        let scale = |number: &Self| {
-            &number.digits * BigInt::from(10).pow(number.exponent.abs_diff(exponent))
-        };
+        let scale = |number: &Self| &number.digits * BigInt::from(10).pow(number.exponent.abs_diff(exponent));
         (scale(self), scale(other))
     }
 
@@ -58,7 +59,11 @@ impl Decimal {
 impl std::fmt::Display for Decimal {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let text = self.digits.magnitude().to_string();
-        let sign = if self.digits.sign() == Sign::Minus { "-" } else { "" };
+        let sign = if self.digits.sign() == Sign::Minus {
+            "-"
+        } else {
+            ""
+        };
         let digits = text.trim_end_matches('0');
         if digits.is_empty() {
             return formatter.write_str("0");
@@ -69,10 +74,18 @@ impl std::fmt::Display for Decimal {
         if !(-4..6).contains(&exponent) {
             let point = if rest.is_empty() { "" } else { "." };
             let exponent_sign = if exponent < 0 { '-' } else { '+' };
-            return write!(formatter, "{sign}{first}{point}{rest}e{exponent_sign}{:02}", exponent.abs());
+            return write!(
+                formatter,
+                "{sign}{first}{point}{rest}e{exponent_sign}{:02}",
+                exponent.abs()
+            );
         }
         if exponent < 0 {
-            return write!(formatter, "{sign}0.{}{digits}", "0".repeat(exponent.unsigned_abs() as usize - 1));
+            return write!(
+                formatter,
+                "{sign}0.{}{digits}",
+                "0".repeat(exponent.unsigned_abs() as usize - 1)
+            );
         }
         let whole = exponent as usize + 1;
         if digits.len() <= whole {

@@ -269,7 +269,8 @@ impl Coalescing<'_> {
 /// Helm copies each global table into the subchart, but not the tables inside it: those are one and the same for all
 /// charts of a tree, so one subchart's own globals show up in its parent and in all other subcharts. Charts can see it.
 fn share_back_globals(section: &Table, target: &mut Table) {
-    if let (Some(Value::Object(own)), Some(Value::Object(parent))) = (section.get(GLOBAL_KEY), target.get_mut(GLOBAL_KEY))
+    if let (Some(Value::Object(own)), Some(Value::Object(parent))) =
+        (section.get(GLOBAL_KEY), target.get_mut(GLOBAL_KEY))
     {
         share_inner_tables(own, parent);
     }
@@ -279,8 +280,12 @@ fn share_back_globals(section: &Table, target: &mut Table) {
 fn share_down_globals(chart: impl ChartValues, values: &mut Table) {
     let globals = values.remove(GLOBAL_KEY);
     for subchart in chart.subcharts() {
-        let Some(Value::Object(section)) = values.get_mut(subchart.name()) else { continue };
-        if let (Some(Value::Object(globals)), Some(Value::Object(own))) = (&globals, section.get_mut(GLOBAL_KEY)) {
+        let Some(Value::Object(section)) = values.get_mut(subchart.name()) else {
+            continue;
+        };
+        if let (Some(Value::Object(globals)), Some(Value::Object(own))) =
+            (&globals, section.get_mut(GLOBAL_KEY))
+        {
             share_inner_tables(globals, own);
         }
         share_down_globals(subchart, section);
@@ -293,7 +298,9 @@ fn share_down_globals(chart: impl ChartValues, values: &mut Table) {
 /// Makes the tables that are two levels down in both the same as in the first.
 fn share_inner_tables(from: &Table, to: &mut Table) {
     for (key, value) in to {
-        let (Value::Object(value), Some(Value::Object(from))) = (value, from.get(key)) else { continue };
+        let (Value::Object(value), Some(Value::Object(from))) = (value, from.get(key)) else {
+            continue;
+        };
         for (key, shared) in value {
             if let (true, Some(from @ Value::Object(_))) = (shared.is_object(), from.get(key))
                 && shared != from
