@@ -133,6 +133,7 @@ pub fn function_names() -> Vec<&'static str> {
 #[derive(Default)]
 pub struct Engine {
     parsed: Mutex<ParsedSources>,
+    max_steps: Option<u64>,
 }
 
 /// Parsed sources, by their name and place in memory. An entry holds its source, so the place stays its own.
@@ -154,6 +155,13 @@ impl Engine {
     /// Returns an engine that has parsed nothing yet.
     pub fn new() -> Engine {
         Engine::default()
+    }
+
+    /// Limits how much work a render may be, below the limit that all templates have.
+    #[must_use]
+    pub fn with_max_steps(mut self, max_steps: u64) -> Engine {
+        self.max_steps = Some(max_steps);
+        self
     }
 
     /// Renders every template of `chart` and its subcharts, in the order in which Helm executes them.
@@ -189,6 +197,7 @@ impl Engine {
         let options = Options {
             missing_key: if input.strict { MissingKey::Error } else { MissingKey::Zero },
             dialect: Dialect::Go1_23,
+            max_steps: self.max_steps.unwrap_or(Options::default().max_steps),
             ..Options::default()
         };
         let mut executor = Executor::new(Arc::new(templates), options, host);

@@ -5,8 +5,6 @@ use std::rc::Rc;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der};
-use aws_lc_rs::rsa::{KeyPair, KeySize};
 use gotemplate::Call;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -14,7 +12,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use crate::host::Host;
-use crate::keys::{self, der};
+use crate::keys;
 
 /// The time, randomness and keys of a render.
 pub trait Source {
@@ -98,24 +96,7 @@ impl Source for SystemSource {
 
     fn random_bytes(&self, buffer: &mut [u8]) {
         // No input decides this: a system without randomness cannot make keys, and Go stops there too.
-        aws_lc_rs::rand::fill(buffer).expect("the operating system gives random bytes");
-    }
-
-    /// Many times quicker than the portable generator, which matters to charts that make several keys.
-    fn rsa_private_key(&self, bits: u32) -> Vec<u8> {
-        let size = match bits {
-            2048 => Some(KeySize::Rsa2048),
-            3072 => Some(KeySize::Rsa3072),
-            4096 => Some(KeySize::Rsa4096),
-            8192 => Some(KeySize::Rsa8192),
-            _ => None,
-        };
-        size.and_then(|size| {
-            let pair = KeyPair::generate(size).ok()?;
-            let pkcs8: Pkcs8V1Der<'_> = pair.as_der().ok()?;
-            der::pkcs8_private_key(pkcs8.as_ref()).map(|(_, pkcs1)| pkcs1.to_vec())
-        })
-        .unwrap_or_else(|| keys::generate::rsa_private_key(&mut |buffer| self.random_bytes(buffer), bits))
+        getrandom::fill(buffer).expect("the operating system gives random bytes");
     }
 }
 

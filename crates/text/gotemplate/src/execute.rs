@@ -242,12 +242,17 @@ impl<'run> Executor<'run> {
 
     /// Counts work; a unit is about one node, or a kilobyte that a function made.
     pub(crate) fn charge(&mut self, frame: &Frame<'_>, units: u64) -> Result<()> {
-        self.steps += units;
-        if self.steps > self.options.max_steps {
-            let limit = self.options.max_steps;
-            return Err(frame.fail(format!(
+        self.charge_work(units).map_err(|message| frame.fail(message))
+    }
+
+    /// Counts work that a function does beyond returning a value; the message says that it is too much.
+    pub(crate) fn charge_work(&mut self, units: u64) -> std::result::Result<(), String> {
+        self.steps = self.steps.saturating_add(units);
+        let limit = self.options.max_steps;
+        if self.steps > limit {
+            return Err(format!(
                 "execution takes more than {limit} steps; a range or a recursion here doesn't seem to end"
-            )));
+            ));
         }
         Ok(())
     }

@@ -101,6 +101,11 @@ impl Call<'_, '_> {
         self.arguments.get(index).and_then(Value::as_list).cloned()
     }
 
+    /// Counts work beyond that of a quick function, such as making a key; one unit is about 100 nanoseconds.
+    pub fn charge(&mut self, units: u64) -> Result<(), Failure> {
+        self.executor.charge_work(units).map_err(Failure::Message)
+    }
+
     /// Returns the state that the program gave to the execution, when it is a `T`.
     pub fn host<T: 'static>(&self) -> Option<&T> {
         self.executor.host.downcast_ref()

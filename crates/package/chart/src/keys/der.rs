@@ -123,7 +123,9 @@ impl<'a> Reader<'a> {
                 return None;
             }
             after = remaining;
-            let length = bytes.iter().fold(0usize, |length, byte| length << 8 | usize::from(*byte));
+            let length = bytes
+                .iter()
+                .fold(0usize, |length, byte| length << 8 | usize::from(*byte));
             if length < 0x80 {
                 return None;
             }
@@ -137,7 +139,11 @@ impl<'a> Reader<'a> {
 
     /// Reads the next element when it has the given tag.
     pub(crate) fn expect(&mut self, tag: u8) -> Option<Element<'a>> {
-        if self.peek() == Some(tag) { self.next() } else { None }
+        if self.peek() == Some(tag) {
+            self.next()
+        } else {
+            None
+        }
     }
 
     /// Reads the next element's content as a sequence of elements.
@@ -168,26 +174,46 @@ pub(crate) fn has_trailing_data(bytes: &[u8]) -> bool {
     reader.next().is_some() && !reader.is_empty()
 }
 
-/// Says, in the words of Go's asn1 package, why bytes are not a SEQUENCE of the Go type `wanted`.
-pub(crate) fn complaint(bytes: &[u8], wanted: &str) -> String {
-    let Some(tag) = bytes.first() else { return "asn1: syntax error: sequence truncated".into() };
-    let mut reader = Reader::new(bytes);
-    match reader.next() {
-        None => "asn1: syntax error: data truncated".into(),
-        Some(element) if element.tag == SEQUENCE || wanted.is_empty() => {
-            "asn1: structure error: sequence truncated".into()
-        }
-        Some(element) => format!(
-            "asn1: structure error: tags don't match (16 vs {{class:{} tag:{} length:{} isCompound:{}}}) \
+/// Says, in the words of Go's asn1 package, why bytes are not an element of the Go type `wanted`, whose tag is `expected`.
+pub(crate) fn complaint(bytes: &[u8], expected: u8, wanted: &str) -> String {
+    let Some(&tag) = bytes.first() else {
+        return "asn1: syntax error: sequence truncated".into();
+    };
+    let Some((length, header)) = declared_length(bytes) else {
+        return "asn1: syntax error: truncated tag or length".into();
+    };
+    if tag != expected {
+        return format!(
+            "asn1: structure error: tags don't match ({} vs {{class:{} tag:{} length:{length} isCompound:{}}}) \
              {{optional:false explicit:false application:false private:false defaultValue:<nil> tag:<nil> \
-             stringType:0 timeType:0 set:false omitEmpty:false}} {wanted} @{}",
+             stringType:0 timeType:0 set:false omitEmpty:false}} {wanted} @{header}",
+            expected & 0x1f,
             tag >> 6,
             tag & 0x1f,
-            element.content.len(),
             tag & 0x20 != 0,
-            element.whole.len() - element.content.len(),
-        ),
+        );
     }
+    if bytes.len() - header < length {
+        return "asn1: syntax error: data truncated".into();
+    }
+    // What is wrong further inside is told like the most frequent case, a part that is missing.
+    "asn1: syntax error: sequence truncated".into()
+}
+
+/// Returns the length that the first element says it has, and how long its tag and length are.
+fn declared_length(bytes: &[u8]) -> Option<(usize, usize)> {
+    let first = *bytes.get(1)?;
+    if first < 0x80 {
+        return Some((usize::from(first), 2));
+    }
+    let count = usize::from(first & 0x7f);
+    let digits = bytes.get(2..2 + count).filter(|digits| digits.len() <= 4)?;
+    Some((
+        digits
+            .iter()
+            .fold(0, |length, byte| length << 8 | usize::from(*byte)),
+        2 + count,
+    ))
 }
 
 #[cfg(test)]
@@ -225,7 +251,7 @@ mod tests {
         fn no_bytes_stop_the_program(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
             let mut reader = Reader::new(&bytes);
             while reader.next().is_some() {}
-            complaint(&bytes, "x");
+            complaint(&bytes, SEQUENCE, "x");
             pkcs8_private_key(&bytes);
         }
     }

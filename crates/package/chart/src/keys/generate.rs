@@ -3,6 +3,7 @@
 use num_bigint::BigUint;
 
 use super::der;
+use super::montgomery::{Base, Modulus};
 
 /// Fills a buffer with random bytes.
 pub(crate) type Random<'a> = &'a mut dyn FnMut(&mut [u8]);
@@ -10,8 +11,15 @@ pub(crate) type Random<'a> = &'a mut dyn FnMut(&mut [u8]);
 /// Odd primes below this are tried by division before the costly test: about where it stops paying.
 const SIEVE_LIMIT: u32 = 1 << 15;
 
-/// How often a random candidate is tested: an error is less likely than 4 to the power of minus this.
+/// How often a candidate of any size is tested: an error is less likely than 4 to the power of minus this.
 const MILLER_RABIN_ROUNDS: usize = 24;
+
+/// From so many bits on, fewer tests of a random candidate leave less doubt (FIPS 186-5, table B.1).
+const LARGE_BITS: u64 = 1024;
+const MILLER_RABIN_ROUNDS_FOR_LARGE: usize = 5;
+
+/// How many candidates are sieved at a time; about one in 400 odd numbers of 1024 bits is a prime.
+const WINDOW: usize = 2048;
 
 /// The order of the group of NIST's curve P-256.
 const P256_ORDER: [u8; 32] = [
@@ -68,7 +76,7 @@ pub(crate) fn dsa_private_key(random: Random<'_>) -> Vec<u8> {
         }
     };
     let cofactor = (&modulus - &one) / &group;
-    let generator = (2u32..)
+    let generator = (2u32..1000)
         .map(|base| BigUint::from(base).modpow(&cofactor, &modulus))
         .find(|generator| *generator > one)
         .unwrap_or(one);
@@ -153,24 +161,64 @@ fn search_prime(
     let remainder = |number: &BigUint, prime: u32| {
         (number % prime).iter_u32_digits().next().unwrap_or_default()
     };
-    let mut residues: Vec<(u32, u32, u32)> =
-        sieve.iter().map(|prime| (remainder(&start, *prime), remainder(step, *prime), *prime)).collect();
-    let short = start.bits() <= 32;
-    let mut candidate = start;
-    while candidate.bits() <= bits {
-        let divisible = residues.iter().any(|(residue, _, prime)| {
+    let mut window_start = start;
+    while window_start.bits() <= bits {
+        let mut composite = [false; WINDOW];
+        for prime in sieve {
+            let (residue, advance) = (remainder(&window_start, *prime), remainder(step, *prime));
+            let Some(first) = first_multiple(residue, advance, *prime) else { continue };
             // A short candidate may be one of the small primes itself.
-            *residue == 0 && !(short && candidate == BigUint::from(*prime))
-        });
-        if !divisible && is_probably_prime(random, &candidate) {
-            return Some(candidate);
+            let spared = index_of(&BigUint::from(*prime), &window_start, step);
+            for index in (first..WINDOW).step_by(*prime as usize) {
+                composite[index] |= spared != Some(index);
+            }
         }
-        candidate += step;
-        for (residue, advance, prime) in &mut residues {
-            *residue = (*residue + *advance) % *prime;
+        for (index, is_composite) in composite.iter().enumerate() {
+            if *is_composite {
+                continue;
+            }
+            let candidate = &window_start + step * index;
+            if candidate.bits() > bits {
+                return None;
+            }
+            if is_probably_prime(random, &candidate) {
+                return Some(candidate);
+            }
         }
+        window_start += step * WINDOW;
     }
     None
+}
+
+/// Returns the index of a number in the progression, where it is in it and short.
+fn index_of(number: &BigUint, start: &BigUint, step: &BigUint) -> Option<usize> {
+    if number < start || start.bits() > 32 {
+        return None;
+    }
+    usize::try_from((number - start) / step).ok()
+}
+
+/// Returns the first index at which `residue + index * advance` is a multiple of the prime; none where the
+/// residue does not change.
+fn first_multiple(residue: u32, advance: u32, prime: u32) -> Option<usize> {
+    if advance == 0 {
+        return None;
+    }
+    let (prime, advance, residue) = (u64::from(prime), u64::from(advance), u64::from(residue));
+    let inverse = power_modulo(advance, prime - 2, prime);
+    Some(((prime - residue) % prime * inverse % prime) as usize)
+}
+
+fn power_modulo(mut base: u64, mut exponent: u64, modulus: u64) -> u64 {
+    let mut result = 1;
+    while exponent > 0 {
+        if exponent & 1 == 1 {
+            result = result * base % modulus;
+        }
+        base = base * base % modulus;
+        exponent >>= 1;
+    }
+    result
 }
 
 /// Miller and Rabin's test of an odd number above 3, first with the base 2 and then with random bases.
@@ -178,22 +226,74 @@ fn is_probably_prime(random: Random<'_>, candidate: &BigUint) -> bool {
     let one = BigUint::from(1u8);
     let two = BigUint::from(2u8);
     let less = candidate - &one;
-    let Some(twos) = less.trailing_zeros() else { return false };
+    let (Some(twos), Some(modulus)) = (less.trailing_zeros(), Modulus::new(candidate)) else { return false };
     let odd = &less >> twos;
     let width = candidate.bits().div_ceil(8);
-    (0..MILLER_RABIN_ROUNDS).all(|round| {
+    let minus_one = modulus.minus_one();
+    let rounds = if candidate.bits() >= LARGE_BITS { MILLER_RABIN_ROUNDS_FOR_LARGE } else { MILLER_RABIN_ROUNDS };
+    (0..rounds).all(|round| {
         let base = if round == 0 {
-            two.clone()
+            Base::Two
         } else {
-            BigUint::from_bytes_be(&random_octets(random, width)) % (candidate - &two) + &two
+            let base = BigUint::from_bytes_be(&random_octets(random, width)) % (candidate - &two) + &two;
+            Base::Number(modulus.enter(&(base % candidate)))
         };
-        let mut power = base.modpow(&odd, candidate);
-        if power == one || power == less || base == *candidate {
+        let mut power = modulus.power(&base, &odd);
+        if power == modulus.one() || power == minus_one {
             return true;
         }
         (1..twos).any(|_| {
-            power = power.modpow(&two, candidate);
-            power == less
+            modulus.square(&mut power);
+            power == minus_one
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A stream that repeats for the same seed; far from random, and enough to find primes with.
+    fn stream(mut state: u64) -> impl FnMut(&mut [u8]) {
+        move |buffer| {
+            for byte in buffer {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                *byte = (state >> 56) as u8;
+            }
+        }
+    }
+
+    #[test]
+    fn small_primes_are_found_and_composites_are_not() {
+        let sieve = small_primes();
+        for bits in 3..20 {
+            let prime = random_prime(&mut stream(bits), bits, &sieve);
+            let number = u64::try_from(&prime).expect("a short number");
+            assert!((2..number).take_while(|divisor| divisor * divisor <= number).all(|d| number % d != 0), "{prime}");
+            assert_eq!(prime.bits(), bits);
+        }
+    }
+
+    #[test]
+    fn carmichael_numbers_are_not_taken_for_primes() {
+        for number in [561u32, 1105, 1729, 2465, 2821, 6601, 8911, 41041, 825_265] {
+            assert!(!is_probably_prime(&mut stream(1), &BigUint::from(number)), "{number}");
+        }
+        for number in [5u32, 7, 65_537, 2_147_483_647] {
+            assert!(is_probably_prime(&mut stream(1), &BigUint::from(number)), "{number}");
+        }
+    }
+
+    #[test]
+    fn a_key_decrypts_what_it_encrypted_and_repeats_for_its_seed() {
+        let key = rsa_private_key(&mut stream(7), 1024);
+        assert_eq!(key, rsa_private_key(&mut stream(7), 1024));
+        let mut reader = der::Reader::new(&key).enter(0x30).expect("a sequence");
+        let numbers: Vec<BigUint> = std::iter::from_fn(|| reader.unsigned()).collect();
+        let [_, modulus, public, private, p, q, ..] = &numbers[..] else { panic!("nine integers") };
+        assert_eq!(modulus.bits(), 1024);
+        assert_eq!(&(p * q), modulus);
+        let message = BigUint::from(123_456_789u32);
+        assert_eq!(message.modpow(public, modulus).modpow(private, modulus), message);
+    }
 }

@@ -37,5 +37,9 @@ pub(super) fn dotted(content: &[u8]) -> String {
             number = 0;
         }
     }
-    numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(".")
+    numbers
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(".")
 }

@@ -10,6 +10,7 @@ pub(crate) mod certificate;
 pub(crate) mod der;
 pub(crate) mod generate;
 mod identifiers;
+mod montgomery;
 pub(crate) mod pem;
 mod private_key;
 

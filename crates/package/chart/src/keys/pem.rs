@@ -18,7 +18,7 @@ pub(crate) struct Block {
 pub(crate) fn encode(label: &str, data: &[u8]) -> String {
     let encoded = STANDARD.encode(data);
     let mut text = String::with_capacity(encoded.len() + encoded.len() / LINE_LENGTH + 2 * label.len() + 40);
-    text.push_str(&format!("-----BEGIN {label}-----\n"));
+    text.extend(["-----BEGIN ", label, "-----\n"]);
     let mut rest = encoded.as_str();
     while !rest.is_empty() {
         let (line, after) = rest.split_at(rest.len().min(LINE_LENGTH));
@@ -26,7 +26,7 @@ pub(crate) fn encode(label: &str, data: &[u8]) -> String {
         text.push('\n');
         rest = after;
     }
-    text.push_str(&format!("-----END {label}-----\n"));
+    text.extend(["-----END ", label, "-----\n"]);
     text
 }
 
@@ -62,9 +62,16 @@ fn block_before(before: &[u8], after_end: &[u8]) -> Option<Block> {
     if !end_line.is_empty() {
         return None;
     }
-    let digits: Vec<u8> = body.iter().copied().filter(|byte| !b" \t\r\n".contains(byte)).collect();
+    let digits: Vec<u8> = body
+        .iter()
+        .copied()
+        .filter(|byte| !b" \t\r\n".contains(byte))
+        .collect();
     let data = STANDARD.decode(digits).ok()?;
-    Some(Block { label: String::from_utf8_lossy(label).into_owned(), data })
+    Some(Block {
+        label: String::from_utf8_lossy(label).into_owned(),
+        data,
+    })
 }
 
 /// Cuts off the first line, without trailing white space.
@@ -77,7 +84,10 @@ fn line(text: &[u8]) -> (&[u8], &[u8]) {
 }
 
 fn trim_end(line: &[u8]) -> &[u8] {
-    let kept = line.iter().rposition(|byte| !b" \t\r".contains(byte)).map_or(0, |last| last + 1);
+    let kept = line
+        .iter()
+        .rposition(|byte| !b" \t\r".contains(byte))
+        .map_or(0, |last| last + 1);
     &line[..kept]
 }
 
@@ -95,7 +105,10 @@ mod tests {
     fn a_block_is_found_between_other_text() {
         let text = "first line\n-----BEGIN A-----\nAAAA\n\n-----BEGIN KEY----- \r\nProc-Type: x\n\naGVs\n bG8=\n-----END KEY-----\t\nmore";
         let block = decode(text.as_bytes()).expect("a block");
-        assert_eq!((block.label.as_str(), block.data.as_slice()), ("KEY", &b"hello"[..]));
+        assert_eq!(
+            (block.label.as_str(), block.data.as_slice()),
+            ("KEY", &b"hello"[..])
+        );
     }
 
     #[test]

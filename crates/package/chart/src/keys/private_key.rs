@@ -12,7 +12,7 @@ use super::{identifiers, pem};
 /// Larger numbers than these bits in a key would cost minutes; Go has the same order of limit for TLS.
 const MAX_RSA_BITS: u64 = 16_384;
 
-/// Writes of DER's first bytes for a SHA-256 digest in a PKCS#1 signature.
+/// What stands before a SHA-256 digest in a PKCS#1 signature, in DER.
 const SHA256_DIGEST_INFO: &[u8] = &[
     0x30, 0x31, 0x30, 0x0d, 0x06, 0x09, 0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x02, 0x01, 0x05, 0x00,
     0x04, 0x20,
@@ -41,7 +41,9 @@ pub(crate) enum Curve {
 
 impl Curve {
     fn from_identifier(identifier: &[u8]) -> Option<Curve> {
-        [Curve::P256, Curve::P384, Curve::P521].into_iter().find(|curve| curve.identifier() == identifier)
+        [Curve::P256, Curve::P384, Curve::P521]
+            .into_iter()
+            .find(|curve| curve.identifier() == identifier)
     }
 
     fn identifier(self) -> &'static [u8] {
@@ -82,23 +84,32 @@ impl Curve {
     fn sign(self, scalar: &[u8], message: &[u8]) -> Option<Vec<u8>> {
         let numbers = match self {
             Curve::P256 => {
-                let signature: p256::ecdsa::Signature =
-                    p256::ecdsa::SigningKey::from_slice(scalar).ok()?.try_sign(message).ok()?;
+                let signature: p256::ecdsa::Signature = p256::ecdsa::SigningKey::from_slice(scalar)
+                    .ok()?
+                    .try_sign(message)
+                    .ok()?;
                 signature.to_bytes().to_vec()
             }
             Curve::P384 => {
-                let signature: p384::ecdsa::Signature =
-                    p384::ecdsa::SigningKey::from_slice(scalar).ok()?.try_sign(message).ok()?;
+                let signature: p384::ecdsa::Signature = p384::ecdsa::SigningKey::from_slice(scalar)
+                    .ok()?
+                    .try_sign(message)
+                    .ok()?;
                 signature.to_bytes().to_vec()
             }
             Curve::P521 => {
-                let signature: p521::ecdsa::Signature =
-                    p521::ecdsa::SigningKey::from_slice(scalar).ok()?.try_sign(message).ok()?;
+                let signature: p521::ecdsa::Signature = p521::ecdsa::SigningKey::from_slice(scalar)
+                    .ok()?
+                    .try_sign(message)
+                    .ok()?;
                 signature.to_bytes().to_vec()
             }
         };
         let (r, s) = numbers.split_at(numbers.len() / 2);
-        Some(der::sequence(&[der::integer_from_bytes(r), der::integer_from_bytes(s)]))
+        Some(der::sequence(&[
+            der::integer_from_bytes(r),
+            der::integer_from_bytes(s),
+        ]))
     }
 }
 
@@ -115,11 +126,15 @@ impl PrivateKey {
             return parse_pkcs8(&block.data).map_err(|error| format!("decoding PEM as PKCS#8: {error}"));
         }
         let Some(kind) = block.label.strip_suffix(" PRIVATE KEY") else {
-            return Err(format!("no private key data in PEM block of type {}", block.label));
+            return Err(format!(
+                "no private key data in PEM block of type {}",
+                block.label
+            ));
         };
         match kind {
-            "RSA" => parse_pkcs1(&block.data)
-                .map_err(|error| format!("parsing RSA private key from PEM: {error}")),
+            "RSA" => {
+                parse_pkcs1(&block.data).map_err(|error| format!("parsing RSA private key from PEM: {error}"))
+            }
             "EC" => parse_sec1(&block.data, None)
                 .map_err(|error| format!("parsing EC private key from PEM: {error}")),
             "DSA" => {
@@ -172,7 +187,10 @@ impl PrivateKey {
                     identifier(curve.identifier()),
                 ]);
                 let point = curve.public_point(scalar);
-                Ok((algorithm, point.ok_or("x509: invalid elliptic curve private key value")?))
+                Ok((
+                    algorithm,
+                    point.ok_or("x509: invalid elliptic curve private key value")?,
+                ))
             }
             PrivateKey::Ed25519(seed) => {
                 let pair = Ed25519KeyPair::from_seed_unchecked(seed)
@@ -221,7 +239,13 @@ impl PrivateKey {
 fn sign_rsa(pkcs1: &[u8], message: &[u8]) -> Option<Vec<u8>> {
     if let Ok(pair) = RsaKeyPair::from_der(pkcs1) {
         let mut signature = vec![0; pair.public_modulus_len()];
-        pair.sign(&signature::RSA_PKCS1_SHA256, &SystemRandom::new(), message, &mut signature).ok()?;
+        pair.sign(
+            &signature::RSA_PKCS1_SHA256,
+            &SystemRandom::new(),
+            message,
+            &mut signature,
+        )
+        .ok()?;
         return Some(signature);
     }
     // Keys that the library finds too short or odd; they keep no secret worth hiding the time it takes.
@@ -234,7 +258,9 @@ fn sign_rsa(pkcs1: &[u8], message: &[u8]) -> Option<Vec<u8>> {
     block.push(0);
     block.extend_from_slice(SHA256_DIGEST_INFO);
     block.extend_from_slice(digest.as_ref());
-    let signature = BigUint::from_bytes_be(&block).modpow(&key.private, &key.modulus).to_bytes_be();
+    let signature = BigUint::from_bytes_be(&block)
+        .modpow(&key.private, &key.modulus)
+        .to_bytes_be();
     let mut padded = vec![0; length.checked_sub(signature.len())?];
     padded.extend(signature);
     Some(padded)
@@ -287,7 +313,10 @@ impl RsaNumbers {
             return Err("crypto/rsa: invalid modulus");
         }
         let product = &self.exponent * &self.private;
-        if [p, q].iter().any(|prime| &product % (*prime - &one) != one && (*prime - &one) != one) {
+        if [p, q]
+            .iter()
+            .any(|prime| &product % (*prime - &one) != one && (*prime - &one) != one)
+        {
             return Err("crypto/rsa: invalid exponents");
         }
         Ok(())
@@ -342,21 +371,36 @@ fn parse_pkcs1(bytes: &[u8]) -> Result<PrivateKey, String> {
         return Err("asn1: syntax error: trailing data".into());
     }
     let numbers = RsaNumbers::read(bytes).ok_or_else(|| {
-        let forms = [(Form::Sec1, "ParseECPrivateKey"), (Form::Pkcs8, "ParsePKCS8PrivateKey")];
-        another_form(bytes, forms, der::complaint(bytes, "pkcs1PrivateKey"))
+        let forms = [
+            (Form::Sec1, "ParseECPrivateKey"),
+            (Form::Pkcs8, "ParsePKCS8PrivateKey"),
+        ];
+        another_form(
+            bytes,
+            forms,
+            der::complaint(bytes, der::SEQUENCE, "pkcs1PrivateKey"),
+        )
     })?;
     numbers.validate()?;
-    numbers.to_der().map(PrivateKey::Rsa).ok_or_else(|| "crypto/rsa: invalid CRT coefficient".into())
+    numbers
+        .to_der()
+        .map(PrivateKey::Rsa)
+        .ok_or_else(|| "crypto/rsa: invalid CRT coefficient".into())
 }
 
-fn sec1_parts(bytes: &[u8]) -> Option<(BigUint, &[u8], Option<&[u8]>)> {
+/// Version, scalar and the curve's identifier of a key in SEC 1's form.
+type Sec1Parts<'a> = (BigUint, &'a [u8], Option<&'a [u8]>);
+
+fn sec1_parts(bytes: &[u8]) -> Option<Sec1Parts<'_>> {
     let mut reader = Reader::new(bytes).enter(der::SEQUENCE)?;
     let version = reader.unsigned()?;
     let scalar = reader.expect(der::OCTET_STRING)?.content;
     let curve = match reader.expect(der::CONTEXT_0) {
-        Some(parameters) => {
-            Some(Reader::new(parameters.content).expect(der::OBJECT_IDENTIFIER)?.content)
-        }
+        Some(parameters) => Some(
+            Reader::new(parameters.content)
+                .expect(der::OBJECT_IDENTIFIER)?
+                .content,
+        ),
         None => None,
     };
     Some((version, scalar, curve))
@@ -364,16 +408,29 @@ fn sec1_parts(bytes: &[u8]) -> Option<(BigUint, &[u8], Option<&[u8]>)> {
 
 fn parse_sec1(bytes: &[u8], curve: Option<&[u8]>) -> Result<PrivateKey, String> {
     let (version, scalar, own_curve) = sec1_parts(bytes).ok_or_else(|| {
-        let forms = [(Form::Pkcs8, "ParsePKCS8PrivateKey"), (Form::Pkcs1, "ParsePKCS1PrivateKey")];
-        let complaint = der::complaint(bytes, "ecPrivateKey");
-        another_form(bytes, forms, format!("x509: failed to parse EC private key: {complaint}"))
+        let forms = [
+            (Form::Pkcs8, "ParsePKCS8PrivateKey"),
+            (Form::Pkcs1, "ParsePKCS1PrivateKey"),
+        ];
+        let complaint = der::complaint(bytes, der::SEQUENCE, "ecPrivateKey");
+        another_form(
+            bytes,
+            forms,
+            format!("x509: failed to parse EC private key: {complaint}"),
+        )
     })?;
     if version != BigUint::from(1u8) {
         return Err(format!("x509: unknown EC private key version {version}"));
     }
-    let curve = curve.or(own_curve).and_then(Curve::from_identifier).ok_or("x509: unknown elliptic curve")?;
+    let curve = curve
+        .or(own_curve)
+        .and_then(Curve::from_identifier)
+        .ok_or("x509: unknown elliptic curve")?;
     let number = BigUint::from_bytes_be(scalar).to_bytes_be();
-    let padding = curve.scalar_length().checked_sub(number.len()).ok_or("x509: invalid private key length")?;
+    let padding = curve
+        .scalar_length()
+        .checked_sub(number.len())
+        .ok_or("x509: invalid private key length")?;
     let mut padded = vec![0; padding];
     padded.extend(number);
     if curve.public_point(&padded).is_none() {
@@ -384,16 +441,23 @@ fn parse_sec1(bytes: &[u8], curve: Option<&[u8]>) -> Result<PrivateKey, String> 
 
 fn parse_pkcs8(bytes: &[u8]) -> Result<PrivateKey, String> {
     let (algorithm, key) = der::pkcs8_private_key(bytes).ok_or_else(|| {
-        let forms = [(Form::Sec1, "ParseECPrivateKey"), (Form::Pkcs1, "ParsePKCS1PrivateKey")];
-        another_form(bytes, forms, der::complaint(bytes, "pkcs8"))
+        let forms = [
+            (Form::Sec1, "ParseECPrivateKey"),
+            (Form::Pkcs1, "ParsePKCS1PrivateKey"),
+        ];
+        another_form(bytes, forms, der::complaint(bytes, der::SEQUENCE, "pkcs8"))
     })?;
     let mut algorithm = Reader::new(algorithm);
-    let identifier = algorithm.expect(der::OBJECT_IDENTIFIER).map(|element| element.content);
+    let identifier = algorithm
+        .expect(der::OBJECT_IDENTIFIER)
+        .map(|element| element.content);
     match identifier.unwrap_or_default() {
         identifiers::RSA_ENCRYPTION => parse_pkcs1(key)
             .map_err(|error| format!("x509: failed to parse RSA private key embedded in PKCS#8: {error}")),
         identifiers::EC_PUBLIC_KEY => {
-            let curve = algorithm.expect(der::OBJECT_IDENTIFIER).map(|element| element.content);
+            let curve = algorithm
+                .expect(der::OBJECT_IDENTIFIER)
+                .map(|element| element.content);
             parse_sec1(key, curve)
                 .map_err(|error| format!("x509: failed to parse EC private key embedded in PKCS#8: {error}"))
         }
@@ -402,11 +466,15 @@ fn parse_pkcs8(bytes: &[u8]) -> Result<PrivateKey, String> {
                 return Err("x509: invalid Ed25519 private key parameters".into());
             }
             let seed = Reader::new(key).expect(der::OCTET_STRING).ok_or_else(|| {
-                format!("x509: invalid Ed25519 private key: {}", der::complaint(key, ""))
+                format!(
+                    "x509: invalid Ed25519 private key: {}",
+                    der::complaint(key, der::OCTET_STRING, "")
+                )
             })?;
-            let seed = seed.content.try_into().map_err(|_| {
-                format!("x509: invalid Ed25519 private key length: {}", seed.content.len())
-            })?;
+            let seed = seed
+                .content
+                .try_into()
+                .map_err(|_| format!("x509: invalid Ed25519 private key length: {}", seed.content.len()))?;
             Ok(PrivateKey::Ed25519(seed))
         }
         identifier => Err(format!(
@@ -419,8 +487,9 @@ fn parse_pkcs8(bytes: &[u8]) -> Result<PrivateKey, String> {
 fn parse_dsa(bytes: &[u8]) -> Result<PrivateKey, String> {
     let read = || {
         let mut reader = Reader::new(bytes).enter(der::SEQUENCE)?;
-        let numbers: Option<Vec<Vec<u8>>> =
-            (0..6).map(|_| reader.unsigned().map(|number| der::integer(&number))).collect();
+        let numbers: Option<Vec<Vec<u8>>> = (0..6)
+            .map(|_| reader.unsigned().map(|number| der::integer(&number)))
+            .collect();
         numbers.map(|mut numbers| {
             // Sprig writes its keys with version 0, whatever the version was.
             if let Some(version) = numbers.first_mut() {
@@ -429,5 +498,7 @@ fn parse_dsa(bytes: &[u8]) -> Result<PrivateKey, String> {
             der::sequence(&numbers)
         })
     };
-    read().map(PrivateKey::Dsa).ok_or_else(|| der::complaint(bytes, "DSAKeyFormat"))
+    read()
+        .map(PrivateKey::Dsa)
+        .ok_or_else(|| der::complaint(bytes, der::SEQUENCE, "DSAKeyFormat"))
 }

@@ -1,0 +1,80 @@
+//! Renders a chart again and again in one process, and says what the first and the later renders cost.
+//!
+//! `bench CHART [ROUNDS]` prints three numbers: CPU milliseconds of the first round (loading, parsing and rendering),
+//! the median of the later rounds (rendering the loaded chart), and the bytes rendered.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::rc::Rc;
+
+use chart::capabilities::Capabilities;
+use chart::engine::{Engine, ReleaseContext};
+use chart::host::{Host, NoCluster};
+use chart::installation::{self, InstallationRequest};
+use chart::loader;
+use chart::source::SystemSource;
+use chart::values::Table;
+use rustix::time::{ClockId, clock_gettime};
+
+fn cpu_milliseconds() -> f64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec as f64 * 1e3 + time.tv_nsec as f64 / 1e6
+}
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let Some(path) = arguments.next() else {
+        eprintln!("usage: bench CHART [ROUNDS]");
+        return ExitCode::from(2);
+    };
+    let rounds: usize = arguments.next().and_then(|rounds| rounds.parse().ok()).unwrap_or(11);
+    match measure(Path::new(&path), rounds.max(2)) {
+        Ok((first, later, bytes)) => {
+            println!("{first:.2} {later:.2} {bytes}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("Error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn measure(path: &Path, rounds: usize) -> Result<(f64, f64, usize), Box<dyn std::error::Error>> {
+    let start = cpu_milliseconds();
+    let loaded = loader::load(path, &mut |_| {})?;
+    let engine = Engine::new();
+    let capabilities = Capabilities::default();
+    let values = Table::new();
+    let render = || -> Result<usize, Box<dyn std::error::Error>> {
+        let host = Host::new(Rc::new(SystemSource), Rc::new(NoCluster));
+        let request = InstallationRequest {
+            chart: &loaded,
+            values: &values,
+            release: ReleaseContext {
+                name: "rel".into(),
+                namespace: "ns1".into(),
+                is_upgrade: false,
+                revision: 1,
+            },
+            capabilities: &capabilities,
+            sub_notes: false,
+            skip_schema_validation: false,
+            strict: false,
+        };
+        let plan = installation::plan(&engine, &request, &host, None, &mut |_| {})?;
+        let manifests = plan.manifests.iter().map(|manifest| manifest.content.len());
+        let hooks = plan.hooks.iter().map(|hook| hook.manifest.len());
+        Ok(manifests.chain(hooks).sum())
+    };
+    let bytes = render()?;
+    let first = cpu_milliseconds() - start;
+    let mut later = Vec::new();
+    for _ in 1..rounds {
+        let start = cpu_milliseconds();
+        render()?;
+        later.push(cpu_milliseconds() - start);
+    }
+    later.sort_by(f64::total_cmp);
+    Ok((first, later[later.len() / 2], bytes))
+}
