@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 /// Puts the words of Helm's YAML library in front of a mismatch that Go's JSON reported.
-pub(crate) fn decoding_error(mismatch: String) -> String {
+pub(crate) fn decoding_error(mismatch: impl std::fmt::Display) -> String {
     format!("error unmarshaling JSON: while decoding JSON: {mismatch}")
 }
 

@@ -147,7 +147,7 @@ impl FieldDecoder {
 }
 
 /// The field that Go's JSON would fill from `key`: the exact name, else the first that matches without case.
-fn declared_name(names: &[&'static str], key: &str) -> Option<&'static str> {
+pub(crate) fn declared_name(names: &[&'static str], key: &str) -> Option<&'static str> {
     names
         .iter()
         .find(|name| **name == key)

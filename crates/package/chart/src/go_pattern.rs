@@ -3,6 +3,8 @@
 //! The two syntaxes are almost one. This rewrites what differs: Perl classes mean ASCII, `[` and doubled signs are plain
 //! inside a class, a brace that starts no repetition is itself, `\Q…\E` quotes, and a repetition may not be repeated.
 
+use std::fmt::Write as _;
+
 use regex::{Regex, RegexBuilder};
 use thiserror::Error;
 
@@ -64,18 +66,17 @@ impl Translation<'_> {
                     self.repetition(before, &character.to_string())?;
                     Before::Repetition
                 }
-                '{' => match repetition(self.rest) {
-                    Some((length, text)) => {
+                '{' => {
+                    if let Some((length, text)) = repetition(self.rest) {
                         let text = text?;
                         self.rest = &self.rest[length..];
                         self.repetition(before, &text)?;
                         Before::Repetition
-                    }
-                    None => {
+                    } else {
                         self.out.push_str("\\{");
                         Before::Something
                     }
-                },
+                }
                 '}' => {
                     self.out.push_str("\\}");
                     Before::Something
@@ -144,11 +145,11 @@ impl Translation<'_> {
             _ => None,
         };
         if let Some(class) = class {
-            self.out.push_str(&if in_class {
-                class.to_owned()
+            if in_class {
+                self.out.push_str(class);
             } else {
-                format!("[{class}]")
-            });
+                self.out.extend(["[", class, "]"]);
+            }
             return Ok(());
         }
         match character {
@@ -207,7 +208,8 @@ impl Translation<'_> {
             code = code * 8 + digit;
             self.next();
         }
-        self.out.push_str(&format!("\\x{{{code:x}}}"));
+        // Writing to a String cannot fail.
+        let _ = write!(self.out, "\\x{{{code:x}}}");
         Ok(())
     }
 

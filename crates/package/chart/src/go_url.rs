@@ -1,6 +1,6 @@
 //! Addresses as Go's `net/url` reads, resolves and writes them.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use crate::go_format::quote;
 
@@ -54,7 +54,7 @@ impl Url {
         }
         let mut url = Self::default();
         if text == "*" {
-            url.path = "*".to_owned();
+            "*".clone_into(&mut url.path);
             return Ok(url);
         }
         let (scheme, mut rest) = split_scheme(text)?;
@@ -63,12 +63,12 @@ impl Url {
             url.force_query = true;
             rest = &rest[..rest.len() - 1];
         } else if let Some((before, query)) = rest.split_once('?') {
-            url.query = query.to_owned();
+            query.clone_into(&mut url.query);
             rest = before;
         }
         if !rest.starts_with('/') {
             if !url.scheme.is_empty() {
-                url.opaque = rest.to_owned();
+                rest.clone_into(&mut url.opaque);
                 return Ok(url);
             }
             if is_request {
@@ -282,8 +282,7 @@ fn must_escape(byte: u8, mode: Mode) -> bool {
             false
         }
         b'$' | b'&' | b'+' | b',' | b'/' | b':' | b';' | b'=' | b'@' => mode == Mode::Host,
-        b'?' => mode != Mode::Fragment,
-        b'!' | b'(' | b')' | b'*' => mode != Mode::Fragment,
+        b'?' | b'!' | b'(' | b')' | b'*' => mode != Mode::Fragment,
         _ => true,
     }
 }
@@ -300,7 +299,8 @@ fn normalize(text: &str, mode: Mode) -> Result<String, String> {
     let mut escaped = String::with_capacity(decoded.len());
     for byte in decoded.bytes() {
         if must_escape(byte, mode) {
-            escaped.push_str(&format!("%{byte:02X}"));
+            // Writing to a String cannot fail.
+            let _ = write!(escaped, "%{byte:02X}");
         } else {
             escaped.push(char::from(byte));
         }
@@ -328,9 +328,7 @@ fn resolve_path(base: &str, reference: &str) -> String {
             "." => {}
             ".." => {
                 // The empty element before a leading slash stays.
-                if elements.len() > 1 {
-                    elements.pop();
-                } else if elements.first().is_some_and(|first| !first.is_empty()) {
+                if elements.len() > 1 || elements.first().is_some_and(|first| !first.is_empty()) {
                     elements.pop();
                 }
             }

@@ -133,6 +133,7 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
+#[expect(clippy::ref_option, reason = "serde passes a reference to the field")]
 fn is_none_or_empty(list: &Option<Vec<Dependency>>) -> bool {
     list.as_ref().is_none_or(Vec::is_empty)
 }

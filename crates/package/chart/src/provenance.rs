@@ -1,6 +1,6 @@
 //! Where each value came from: the chart, a file, or a flag.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde_json::Value;
@@ -114,6 +114,31 @@ impl Provenance {
         self.find(keys.iter().copied())
     }
 
+    /// Everyone who set the value that these keys lead to, or something inside it, from the weakest to the strongest.
+    pub fn origins_in(&self, keys: &[&str]) -> Vec<&Origin> {
+        let mut node = &self.root;
+        let mut around = node.origin;
+        for key in keys {
+            let Some(next) = node.below.get(*key) else {
+                return around
+                    .and_then(|origin| self.origins.get(origin))
+                    .into_iter()
+                    .collect();
+            };
+            node = next;
+            around = node.origin.or(around);
+        }
+        let mut found: BTreeSet<usize> = around.into_iter().collect();
+        node.collect_origins(&mut found);
+        let mut origins: Vec<&Origin> = Vec::with_capacity(found.len());
+        for origin in found.into_iter().filter_map(|origin| self.origins.get(origin)) {
+            if !origins.contains(&origin) {
+                origins.push(origin);
+            }
+        }
+        origins
+    }
+
     fn find<'key>(&self, keys: impl Iterator<Item = &'key str>) -> Option<&Origin> {
         let mut node = &self.root;
         let mut found = node.origin;
@@ -140,6 +165,13 @@ impl Provenance {
 }
 
 impl Node {
+    fn collect_origins(&self, found: &mut BTreeSet<usize>) {
+        found.extend(self.origin);
+        for node in self.below.values() {
+            node.collect_origins(found);
+        }
+    }
+
     fn record(&mut self, table: &Table, origin: usize) {
         for (key, value) in table {
             let node = self.below.entry(key.clone()).or_default();
@@ -231,6 +263,17 @@ mod tests {
         assert_eq!(provenance.origin("l[0]"), Some(&Origin::Chart("demo".to_owned())));
         assert_eq!(provenance.origin("l[1].x"), Some(&flag));
         assert_eq!(provenance.origin("none"), None);
+        let all = |keys: &[&str]| {
+            provenance
+                .origins_in(keys)
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(all(&["a"]), ["values.yaml of demo", "-f prod.yaml"]);
+        assert_eq!(all(&["l"]), ["values.yaml of demo", "--set l[1].x=5"]);
+        assert_eq!(all(&["a", "b"]), ["-f prod.yaml"]);
+        assert_eq!(all(&["none"]), [""; 0]);
     }
 
     #[test]

@@ -66,90 +66,89 @@ impl ValueOptions {
     pub fn merge(
         &self,
         read_file: ReadFile<'_>,
-        mut provenance: Option<&mut Provenance>,
+        provenance: Option<&mut Provenance>,
     ) -> Result<Table, ValueOptionsError> {
-        let mut values = Table::new();
+        let mut merging = Merging {
+            values: Table::new(),
+            provenance,
+        };
         for file in &self.files {
             let data = read_file(file).map_err(ValueOptionsError::Unreadable)?;
-            let layer = decode_values(&data)
-                .map_err(|message| ValueOptionsError::Malformed {
-                    file: file.clone(),
-                    message,
-                })?
-                .unwrap_or_default();
-            if let Some(provenance) = provenance.as_deref_mut() {
-                provenance.record_table(&layer, Origin::File(file.clone()));
-            }
-            merge_tables(&mut values, layer);
+            merging.file(file, &data)?;
         }
-        let mut flag = |flag,
-                        expressions: &[String],
-                        reading: &mut dyn FnMut(
-            &str,
-            &mut Table,
-            &mut dyn FnMut(&str),
-        ) -> Result<(), ValueOptionsError>| {
-            for expression in expressions {
-                let mut paths = Vec::new();
-                let recording = provenance.is_some();
-                reading(expression, &mut values, &mut |path| {
-                    if recording {
-                        paths.push(path.to_owned());
-                    }
-                })?;
-                if let Some(provenance) = provenance.as_deref_mut() {
-                    let origin = Origin::Flag {
-                        flag,
-                        expression: expression.clone(),
-                    };
-                    provenance.record_paths(paths.iter().map(String::as_str), origin);
-                }
+        for expression in &self.set_json {
+            merging
+                .flag("--set-json", expression, Reading::Json)
+                .map_err(|_| ValueOptionsError::Json(expression.clone()))?;
+        }
+        for expression in &self.set {
+            merging.flag("--set", expression, Reading::Typed)?;
+        }
+        for expression in &self.set_string {
+            merging.flag("--set-string", expression, Reading::Text)?;
+        }
+        for expression in &self.set_file {
+            let mut content = |name: &str| {
+                let data = read_file(name)?;
+                Ok(Value::String(String::from_utf8_lossy(&data).into_owned()))
+            };
+            merging.flag("--set-file", expression, Reading::File(&mut content))?;
+        }
+        for expression in &self.set_literal {
+            merging.flag("--set-literal", expression, Reading::Literal)?;
+        }
+        Ok(merging.values)
+    }
+}
+
+/// Values while options are applied to them.
+struct Merging<'a> {
+    values: Table,
+    provenance: Option<&'a mut Provenance>,
+}
+
+impl Merging<'_> {
+    fn file(&mut self, file: &str, data: &[u8]) -> Result<(), ValueOptionsError> {
+        let layer = decode_values(data)
+            .map_err(|message| ValueOptionsError::Malformed {
+                file: file.to_owned(),
+                message,
+            })?
+            .unwrap_or_default();
+        if let Some(provenance) = self.provenance.as_deref_mut() {
+            provenance.record_table(&layer, Origin::File(file.to_owned()));
+        }
+        merge_tables(&mut self.values, layer);
+        Ok(())
+    }
+
+    fn flag(
+        &mut self,
+        flag: &'static str,
+        expression: &str,
+        reading: Reading<'_>,
+    ) -> Result<(), ValueOptionsError> {
+        let mut paths = Vec::new();
+        let is_recording = self.provenance.is_some();
+        let mut assigned = |path: &str| {
+            if is_recording {
+                paths.push(path.to_owned());
             }
-            Ok(())
         };
-        let failed = |flag| {
-            move |error: crate::set_expression::SetError| ValueOptionsError::Flag {
+        apply(expression, reading, &mut self.values, &mut assigned).map_err(|error| {
+            ValueOptionsError::Flag {
                 flag,
                 message: error.to_string(),
             }
-        };
-        flag(
-            "--set-json",
-            &self.set_json,
-            &mut |expression, values, assigned| {
-                apply(expression, Reading::Json, values, assigned)
-                    .map_err(|_| ValueOptionsError::Json(expression.to_owned()))
-            },
-        )?;
-        flag("--set", &self.set, &mut |expression, values, assigned| {
-            apply(expression, Reading::Typed, values, assigned).map_err(failed("--set"))
         })?;
-        flag(
-            "--set-string",
-            &self.set_string,
-            &mut |expression, values, assigned| {
-                apply(expression, Reading::Text, values, assigned).map_err(failed("--set-string"))
-            },
-        )?;
-        flag(
-            "--set-file",
-            &self.set_file,
-            &mut |expression, values, assigned| {
-                let mut content = |name: &str| {
-                    let data = read_file(name)?;
-                    Ok(Value::String(String::from_utf8_lossy(&data).into_owned()))
-                };
-                apply(expression, Reading::File(&mut content), values, assigned).map_err(failed("--set-file"))
-            },
-        )?;
-        flag(
-            "--set-literal",
-            &self.set_literal,
-            &mut |expression, values, assigned| {
-                apply(expression, Reading::Literal, values, assigned).map_err(failed("--set-literal"))
-            },
-        )?;
-        Ok(values)
+        if let Some(provenance) = self.provenance.as_deref_mut() {
+            let origin = Origin::Flag {
+                flag,
+                expression: expression.to_owned(),
+            };
+            provenance.record_paths(paths.iter().map(String::as_str), origin);
+        }
+        Ok(())
     }
 }
 
@@ -194,4 +193,96 @@ pub fn read_file(name: &str) -> Result<Vec<u8>, String> {
         return Err(format!("{name} is larger than {MAX_FILE_SIZE} bytes"));
     }
     Ok(data)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn files(name: &str) -> Result<Vec<u8>, String> {
+        match name {
+            "base.yaml" => Ok(b"a: {b: 1, c: 2}\nl: [1, 2]\nn: null\n".to_vec()),
+            "over.yaml" => Ok(b"a: {b: null, d: 3}\nl: [9]\n".to_vec()),
+            "text" => Ok(b"content".to_vec()),
+            "list" => Ok(b"[]".to_vec()),
+            _ => Err(format!("open {name}: no such file or directory")),
+        }
+    }
+
+    fn strings(list: &[&str]) -> Vec<String> {
+        list.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn later_options_win_and_flags_come_after_files() {
+        let options = ValueOptions {
+            files: strings(&["base.yaml", "over.yaml"]),
+            set: strings(&["a.c=7,x=1"]),
+            set_json: strings(&["a={\"c\": 5}"]),
+            set_string: strings(&["x=2"]),
+            set_file: strings(&["f=text"]),
+            set_literal: strings(&["y=a,b"]),
+        };
+        let mut provenance = Provenance::default();
+        let values = options.merge(&mut files, Some(&mut provenance)).unwrap();
+        assert_eq!(
+            Value::Object(values),
+            json!({"a": {"c": 7}, "l": [9.0], "n": null, "x": "2", "f": "content", "y": "a,b"})
+        );
+        let origin = |path: &str| {
+            provenance
+                .origin(path)
+                .map(ToString::to_string)
+                .unwrap_or_default()
+        };
+        assert_eq!(origin("a.c"), "--set a.c=7,x=1");
+        assert_eq!(origin("l"), "-f over.yaml");
+        assert_eq!(origin("n"), "-f base.yaml");
+        assert_eq!(origin("x"), "--set-string x=2");
+        assert_eq!(origin("y"), "--set-literal y=a,b");
+    }
+
+    #[test]
+    fn faults_are_told_in_helms_words() {
+        let text = |options: ValueOptions| options.merge(&mut files, None).unwrap_err().to_string();
+        let empty = ValueOptions::default;
+        assert_eq!(
+            text(ValueOptions {
+                files: strings(&["gone"]),
+                ..empty()
+            }),
+            "open gone: no such file or directory"
+        );
+        assert_eq!(
+            text(ValueOptions {
+                files: strings(&["list"]),
+                ..empty()
+            }),
+            "failed to parse list: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal array into Go \
+             value of type map[string]interface {}"
+        );
+        assert_eq!(
+            text(ValueOptions {
+                set: strings(&["a"]),
+                ..empty()
+            }),
+            "failed parsing --set data: key \"a\" has no value"
+        );
+        assert_eq!(
+            text(ValueOptions {
+                set_json: strings(&["a=x"]),
+                ..empty()
+            }),
+            "failed parsing --set-json data a=x"
+        );
+        assert_eq!(
+            text(ValueOptions {
+                set_file: strings(&["a=gone"]),
+                ..empty()
+            }),
+            "failed parsing --set-file data: open gone: no such file or directory"
+        );
+    }
 }

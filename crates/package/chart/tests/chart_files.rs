@@ -43,14 +43,13 @@ fn template(directory: &Path, with_crds: bool, warn: &mut dyn FnMut(Warning)) ->
     let mut write =
         |name: &str, data: &[u8]| manifest::write_document(&mut stream, name, data).expect("memory");
     if with_crds {
-        crds::crds(&active)
-            .iter()
-            .for_each(|crd| write(&crd.file_name, &crd.data));
+        for crd in crds::crds(&active) {
+            write(&crd.file_name, &crd.data);
+        }
     }
-    sorted
-        .manifests
-        .iter()
-        .for_each(|manifest| write(&manifest.name, &manifest.content));
+    for manifest in &sorted.manifests {
+        write(&manifest.name, &manifest.content);
+    }
     let mut output = manifest::trim_space(&Bytes::from(stream)).to_vec();
     output.push(b'\n');
     for hook in &sorted.hooks {
@@ -85,12 +84,12 @@ fn charts_are_read_as_helm_reads_them() {
         }
         let mut log = String::new();
         let outcome = template(directory.path(), row.crds, &mut |warning| {
-            log.push_str(&format!("{warning}\n"))
+            log.extend([warning.to_string(), "\n".to_owned()]);
         });
         let stdout = match outcome {
             Ok(stdout) => stdout,
             Err(error) => {
-                log.push_str(&format!("Error: {error}\n"));
+                log.extend(["Error: ", &error, "\n"]);
                 String::new()
             }
         };

@@ -126,14 +126,14 @@ impl SharedTable {
                 (None, _) => {
                     if let Shared::Table(table) = &value {
                         let depth = prefix.split('.').count();
-                        if !table.fits_into(self, depth, &mut MAX_IMPORTED.clone()) {
+                        if !table.fits_into(self, depth, &mut { MAX_IMPORTED }) {
                             return Err(DependencyError::CircularImport { path: full_key() });
                         }
                     }
                     self.0.borrow_mut().insert(key, value);
                 }
                 (Some(Shared::Table(given)), Shared::Table(value)) => {
-                    given.merge(value, &full_key(), warn)?
+                    given.merge(value, &full_key(), warn)?;
                 }
                 (Some(Shared::Leaf(_)), Shared::Table(_)) => warn(Warning::new(
                     "coalesce.go:298",

@@ -16,7 +16,7 @@ static EMAIL: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let word = format!(r"[a-zA-Z0-9!#$%&'*+\-/=?^_`{{|}}~{OTHER}]+");
     let space = r"(?:(?:[ \t]*\r\n)?[ \t]+)?";
     let quoted = format!(
-        r#"\x22(?:{space}(?:[\x01-\x08\x0b\x0c\x0e-\x1f\x7f]|\x21|[\x23-\x5b]|[\x5d-\x7e]|[{OTHER}]|\(?:[\x01-\x09\x0b\x0c\x0d-\x7f]|[{OTHER}]))*{space}\x22"#
+        r"\x22(?:{space}(?:[\x01-\x08\x0b\x0c\x0e-\x1f\x7f]|\x21|[\x23-\x5b]|[\x5d-\x7e]|[{OTHER}]|\(?:[\x01-\x09\x0b\x0c\x0d-\x7f]|[{OTHER}]))*{space}\x22"
     )
     .replace(r"\(?:[", r"\([");
     let letter = format!("a-zA-Z{OTHER}");

@@ -20,14 +20,18 @@ pub(super) fn warning(api_version: &str, kind: &str, major: u32, minor: u32) -> 
     if (major, minor) < (1, found.since) {
         return None;
     }
-    let mut text = format!("{api_version} {kind} is deprecated in v1.{}+", found.since);
-    if let Some(gone_in) = found.gone_in {
-        text.push_str(&format!(", unavailable in v1.{gone_in}+"));
-    }
-    if let Some((api_version, other_kind)) = found.replacement {
-        text.push_str(&format!("; use {api_version} {}", other_kind.unwrap_or(kind)));
-    }
-    Some(text)
+    let gone = found
+        .gone_in
+        .map(|minor| format!(", unavailable in v1.{minor}+"))
+        .unwrap_or_default();
+    let instead = found
+        .replacement
+        .map(|(api_version, other_kind)| format!("; use {api_version} {}", other_kind.unwrap_or(kind)))
+        .unwrap_or_default();
+    Some(format!(
+        "{api_version} {kind} is deprecated in v1.{}+{gone}{instead}",
+        found.since
+    ))
 }
 
 /// What the types of Kubernetes 1.32 say about themselves.

@@ -7,11 +7,14 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Number, Value};
 
-use crate::field_decoder::FieldDecoder;
+use crate::field_decoder::{FieldDecoder, declared_name};
 
 /// How Go writes the type of the metadata that Helm looks at.
 const METADATA_TYPE: &str =
     r#"struct { Name string "json:\"name\""; Annotations map[string]string "json:\"annotations\"" }"#;
+
+const FIELDS: &[&str] = &["apiVersion", "kind", "metadata"];
+const METADATA_FIELDS: &[&str] = &["name", "annotations"];
 
 /// What sorting needs to know about an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,12 +35,11 @@ impl Head {
         let RawHead(raw) = goyaml::from_slice(document).map_err(|error| error.in_sigs_words())?;
         let mut head = Self::default();
         let mut decoder = FieldDecoder::default();
-        let names = &["apiVersion", "kind", "metadata"];
         decoder.structure(
             &raw,
             "SimpleHead",
             "releaseutil.SimpleHead",
-            names,
+            FIELDS,
             |decoder, field, item| match field {
                 "apiVersion" => decoder.string(item, &mut head.api_version),
                 "kind" => decoder.string(item, &mut head.kind),
@@ -45,7 +47,7 @@ impl Head {
                     item,
                     "",
                     METADATA_TYPE,
-                    &["name", "annotations"],
+                    METADATA_FIELDS,
                     |decoder, field, item| match field {
                         "name" => decoder.string(item, &mut head.name),
                         _ => decoder.string_map(item, &mut head.annotations),
@@ -75,21 +77,15 @@ enum Part {
 }
 
 impl Part {
-    /// The part below a key, or nothing where the key does not matter. Letters outside ASCII never matter: none of them
-    /// folds onto a letter of these names, but for the long s, which none of them has.
+    /// What to read below a key, or nothing where the key does not matter.
     fn wants(self, key: &str) -> Option<Want> {
-        let is = |name: &str| key.eq_ignore_ascii_case(name);
-        match self {
-            Self::Document if is("metadata") => Some(Want::Metadata),
-            Self::Document if is("apiVersion") || is("kind") || key.starts_with('\u{212a}') => {
-                Some(Want::Value)
-            }
-            Self::Metadata
-                if is("name") || key.to_lowercase() == "annotations" || key.contains('\u{17f}') =>
-            {
-                Some(Want::Value)
-            }
-            _ => None,
+        let names: &[&'static str] = match self {
+            Self::Document => FIELDS,
+            Self::Metadata => METADATA_FIELDS,
+        };
+        match declared_name(names, key)? {
+            "metadata" => Some(Want::Metadata),
+            _ => Some(Want::Value),
         }
     }
 }

@@ -3,6 +3,7 @@
 //! Documents are slices of the rendered bytes; of their content only the head is looked at.
 
 mod head;
+mod heads;
 mod hook;
 mod order;
 mod split;
@@ -13,6 +14,7 @@ use bytes::Bytes;
 use thiserror::Error;
 
 pub use head::Head;
+pub use heads::Heads;
 pub use hook::{Hook, HookEvent, HookExecution};
 pub use order::{INSTALL_ORDER, UNINSTALL_ORDER, compare_kinds};
 pub use split::{split, trim_space};
@@ -55,6 +57,7 @@ pub struct ManifestError {
 pub fn sort<'a>(
     files: impl IntoIterator<Item = (&'a str, &'a Bytes)>,
     order: &[&str],
+    heads: &Heads,
     warn: WarningSink<'_>,
 ) -> Result<Sorted, ManifestError> {
     let mut files: Vec<(&str, &Bytes)> = files.into_iter().collect();
@@ -65,7 +68,7 @@ pub fn sort<'a>(
             continue;
         }
         for document in split(content) {
-            sort_document(name, document, &mut sorted, warn)?;
+            sort_document(name, document, heads, &mut sorted, warn)?;
         }
     }
     sorted
@@ -80,10 +83,11 @@ pub fn sort<'a>(
 fn sort_document(
     file: &str,
     content: Bytes,
+    heads: &Heads,
     sorted: &mut Sorted,
     warn: WarningSink<'_>,
 ) -> Result<(), ManifestError> {
-    let head = Head::read(&content).map_err(|message| ManifestError {
+    let head = heads.read(&content).map_err(|message| ManifestError {
         file: file.to_owned(),
         message,
     })?;

@@ -46,15 +46,12 @@ fn skip_space(text: &[u8], from: usize) -> usize {
 
 /// Cuts Unicode space off both ends, as Go's `strings.TrimSpace` does.
 pub fn trim_space(text: &Bytes) -> Bytes {
-    let (trimmed, start) = match std::str::from_utf8(text) {
-        Ok(text) => {
-            let left = text.trim_start();
-            (left.trim_end().len(), text.len() - left.len())
-        }
-        Err(_) => {
-            let left = text.trim_ascii_start();
-            (left.trim_ascii_end().len(), text.len() - left.len())
-        }
+    let (trimmed, start) = if let Ok(text) = std::str::from_utf8(text) {
+        let left = text.trim_start();
+        (left.trim_end().len(), text.len() - left.len())
+    } else {
+        let left = text.trim_ascii_start();
+        (left.trim_ascii_end().len(), text.len() - left.len())
     };
     text.slice(start..start + trimmed)
 }

@@ -254,8 +254,6 @@ impl References<'_> {
                 }
                 for (key, item) in entries.iter_mut() {
                     match (key.as_str(), item) {
-                        // These are data, not schemas.
-                        ("const" | "enum", _) => {}
                         // These have names of their own choosing as keys, which may be `$ref`.
                         ("properties" | "dependencies" | "patternProperties", Value::Object(children)) => {
                             self.path.push(key.clone());
@@ -264,7 +262,8 @@ impl References<'_> {
                             }
                             self.path.pop();
                         }
-                        ("properties" | "dependencies" | "patternProperties", _) => {}
+                        // These are data, not schemas; or faults.
+                        ("const" | "enum" | "properties" | "dependencies" | "patternProperties", _) => {}
                         (_, item) => self.below(key.clone(), item, &scope),
                     }
                 }

@@ -36,8 +36,14 @@ pub enum SchemaError {
     #[error("unable to validate schema: {0}")]
     Unusable(String),
     /// The values break rules; one line for each.
-    #[error("{}", .0.iter().map(|complaint| format!("- {complaint}\n")).collect::<String>())]
+    #[error("{}", lines(.0))]
     Complaints(Vec<Complaint>),
+}
+
+fn lines(complaints: &[Complaint]) -> String {
+    complaints.iter().fold(String::new(), |text, complaint| {
+        text + &format!("- {complaint}\n")
+    })
 }
 
 /// A rule that a value breaks.

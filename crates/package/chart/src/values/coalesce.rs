@@ -204,9 +204,6 @@ impl Coalescing<'_> {
         };
         for (key, value) in parent {
             match (value, globals.get_mut(key)) {
-                (Value::Object(_), None) => {
-                    globals.insert(key.clone(), value.clone());
-                }
                 (Value::Object(parent), Some(Value::Object(own))) => {
                     let own = std::mem::replace(own, parent.clone());
                     if let Some(Value::Object(merged)) = globals.get_mut(key) {
