@@ -14,6 +14,7 @@ use crate::context::{VALUES, capabilities_value, chart_value, files_value, find_
 use crate::dependencies::ActiveChart;
 use crate::functions::{self, rendering};
 use crate::host::Host;
+use crate::manifest::Heads;
 use crate::values::Table;
 
 /// The name of the set of templates, which Helm's messages mention.
@@ -133,6 +134,7 @@ pub fn function_names() -> Vec<&'static str> {
 #[derive(Default)]
 pub struct Engine {
     parsed: Mutex<ParsedSources>,
+    heads: Heads,
     max_steps: Option<u64>,
 }
 
@@ -155,6 +157,11 @@ impl Engine {
     /// Returns an engine that has parsed nothing yet.
     pub fn new() -> Engine {
         Engine::default()
+    }
+
+    /// Returns the heads of manifests that were rendered before.
+    pub(crate) fn heads(&self) -> &Heads {
+        &self.heads
     }
 
     /// Limits how much work a render may be, below the limit that all templates have.

@@ -109,7 +109,7 @@ pub fn plan(
         engine.render_observed(&active, &input, host, observer).map_err(InstallationError::Render)?;
     let (notes, rendered) = take_notes(&active, rendered, request.sub_notes);
     let files = rendered.iter().map(|file| (file.name.as_str(), &file.content));
-    match manifest::sort(files, INSTALL_ORDER, warn) {
+    match manifest::sort(files, INSTALL_ORDER, engine.heads(), warn) {
         Ok(sorted) => Ok(Installation {
             manifests: sorted.manifests,
             hooks: sorted.hooks,

@@ -36,6 +36,7 @@ fn template(directory: &Path, with_crds: bool, warn: &mut dyn FnMut(Warning)) ->
     let sorted = manifest::sort(
         files.iter().map(|(name, data)| (name.as_str(), data)),
         INSTALL_ORDER,
+        &chart::manifest::Heads::default(),
         warn,
     )
     .map_err(|error| format!("{error}\n\nUse --debug flag to render out invalid YAML"))?;
