@@ -112,7 +112,10 @@ pub(crate) fn kind_word(value: &Value) -> &'static str {
 
 /// Says that a value of another kind cannot become the Go type of that name.
 pub(crate) fn mismatch(value: &Value, wanted: &str) -> String {
-    format!("json: cannot unmarshal {} into Go value of type {wanted}", kind_word(value))
+    format!(
+        "json: cannot unmarshal {} into Go value of type {wanted}",
+        kind_word(value)
+    )
 }
 
 /// The name of the type of `fromYaml` and `fromJson`.

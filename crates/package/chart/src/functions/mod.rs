@@ -35,6 +35,7 @@ mod versions;
 mod words;
 mod wrapping;
 mod yaml;
+mod yaml_direct;
 
 use gotemplate::Function;
 

@@ -30,11 +30,23 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("genPrivateKey", &[Type::String], gen_private_key),
     Function::new(
         "derivePassword",
-        &[Type::Integer(IntegerKind::Uint32), Type::String, Type::String, Type::String, Type::String],
+        &[
+            Type::Integer(IntegerKind::Uint32),
+            Type::String,
+            Type::String,
+            Type::String,
+            Type::String,
+        ],
         |call| {
             let counter = call.integer(0) as u32;
             let password_type = call.text(1);
-            Ok(Value::string(derived(counter, &password_type, &call.text(2), &call.text(3), &call.text(4))))
+            Ok(Value::string(derived(
+                counter,
+                &password_type,
+                &call.text(2),
+                &call.text(3),
+                &call.text(4),
+            )))
         },
     ),
     Function::new("encryptAES", &[Type::String, Type::String], |call| {
@@ -55,13 +67,16 @@ pub(crate) static FUNCTIONS: &[Function] = &[
         Ok(Value::string(decrypt(&password, &text)?))
     }),
     Function::new("randBytes", &[Type::INT], |call| {
-        let count = usize::try_from(call.integer(0)).map_err(|_| "runtime error: makeslice: len out of range")?;
+        let count =
+            usize::try_from(call.integer(0)).map_err(|_| "runtime error: makeslice: len out of range")?;
         limits::check_text(count)?;
         let mut bytes = vec![0; count];
         source::of(call).random_bytes(&mut bytes);
         limits::text(STANDARD.encode(bytes).into_bytes())
     }),
-    Function::new("uuidv4", &[], |call| Ok(Value::string(random_identifier(&*source::of(call))))),
+    Function::new("uuidv4", &[], |call| {
+        Ok(Value::string(random_identifier(&*source::of(call))))
+    }),
 ];
 
 /// The cost that Go's bcrypt package calls the default.
@@ -163,14 +178,21 @@ fn derived(counter: u32, password_type: &[u8], password: &[u8], user: &[u8], sit
     // 2 to the power of 15 rounds, blocks of 8, 2 lanes: the algorithm's constants.
     let stretched = scrypt::Params::new(15, 8, 2)
         .map_err(|error| error.to_string())
-        .and_then(|params| scrypt::scrypt(password, &salt, &params, &mut key).map_err(|error| error.to_string()));
+        .and_then(|params| {
+            scrypt::scrypt(password, &salt, &params, &mut key).map_err(|error| error.to_string())
+        });
     if let Err(error) = stretched {
         return format!("failed to derive password: {error}").into_bytes();
     }
     let message = [MASTER_PASSWORD_SCOPE, &length(site), site, &counter.to_be_bytes()].concat();
     let seed = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &key), &message);
-    let Some((&choice, numbers)) = seed.as_ref().split_first() else { return Vec::new() };
-    let pattern = patterns.get(usize::from(choice) % patterns.len()).copied().unwrap_or_default();
+    let Some((&choice, numbers)) = seed.as_ref().split_first() else {
+        return Vec::new();
+    };
+    let pattern = patterns
+        .get(usize::from(choice) % patterns.len())
+        .copied()
+        .unwrap_or_default();
     let characters = pattern.chars().zip(numbers).filter_map(|(letter, number)| {
         let class = character_class(letter);
         class.get(usize::from(*number) % class.len()).copied()
@@ -193,7 +215,8 @@ fn aes_key(password: &[u8]) -> Option<UnboundCipherKey> {
 fn encrypt(password: &[u8], start: [u8; BLOCK], text: &[u8]) -> Option<Vec<u8>> {
     let key = PaddedBlockEncryptingKey::cbc_pkcs7(aes_key(password)?).ok()?;
     let mut content = text.to_vec();
-    key.less_safe_encrypt(&mut content, EncryptionContext::Iv128(FixedLength::from(start))).ok()?;
+    key.less_safe_encrypt(&mut content, EncryptionContext::Iv128(FixedLength::from(start)))
+        .ok()?;
     Some(content)
 }
 
@@ -202,30 +225,37 @@ fn decrypt(password: &[u8], text: &[u8]) -> Result<Vec<u8>, String> {
         base64_decode(text).map_err(|position| format!("illegal base64 data at input byte {position}"))?;
     let Some((start, content)) = bytes.split_first_chunk::<BLOCK>() else {
         let capacity = text.len() / 4 * 3;
-        return Err(format!("runtime error: slice bounds out of range [:{BLOCK}] with capacity {capacity}"));
+        return Err(format!(
+            "runtime error: slice bounds out of range [:{BLOCK}] with capacity {capacity}"
+        ));
     };
     if !content.len().is_multiple_of(BLOCK) {
         return Err("crypto/cipher: input not full blocks".into());
     }
-    let Some(last) = content.last_chunk::<BLOCK>() else {
+    let Some(final_block) = content.last_chunk::<BLOCK>() else {
         return Err("runtime error: index out of range [-1]".into());
     };
     // Sprig takes any padding, the library only its own: another block of that makes every text well padded.
     let whole = || {
         let mut content = content.to_vec();
-        content.extend(encrypt(password, *last, b"")?);
+        content.extend(encrypt(password, *final_block, b"")?);
         let key = PaddedBlockDecryptingKey::cbc_pkcs7(aes_key(password)?).ok()?;
-        let context = DecryptionContext::Iv128(FixedLength::from(*start));
-        key.decrypt(&mut content, context).ok().map(|decrypted| decrypted.to_vec())
+        let from_start = DecryptionContext::Iv128(FixedLength::from(*start));
+        key.decrypt(&mut content, from_start)
+            .ok()
+            .map(|decrypted| decrypted.to_vec())
     };
-    let mut decrypted = whole().ok_or("decryption failed")?;
-    let padding = decrypted.last().copied().map_or(0, usize::from);
-    match decrypted.len().checked_sub(padding) {
+    let mut plain = whole().ok_or("decryption failed")?;
+    let padding = plain.last().copied().map_or(0, usize::from);
+    match plain.len().checked_sub(padding) {
         Some(length) => {
-            decrypted.truncate(length);
-            Ok(decrypted)
+            plain.truncate(length);
+            Ok(plain)
         }
-        None => Err(format!("runtime error: slice bounds out of range [:-{}]", padding - decrypted.len())),
+        None => Err(format!(
+            "runtime error: slice bounds out of range [:-{}]",
+            padding - plain.len()
+        )),
     }
 }
 
@@ -235,7 +265,7 @@ fn random_identifier(source: &dyn Source) -> String {
     source.random_bytes(&mut bytes);
     bytes[6] = bytes[6] & 0x0f | 0x40;
     bytes[8] = bytes[8] & 0x3f | 0x80;
-    let hexadecimal: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let hexadecimal = format!("{:032x}", u128::from_be_bytes(bytes));
     let mut rest = hexadecimal.as_str();
     let mut parts = Vec::with_capacity(5);
     for length in [8, 4, 4, 4, 12] {
@@ -244,4 +274,63 @@ fn random_identifier(source: &dyn Source) -> String {
         rest = after;
     }
     parts.join("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::functions::testing::check;
+
+    #[test]
+    fn passwords_and_ciphers_are_those_of_helm() {
+        check(&[
+            (
+                r#"{{ derivePassword 1 "long" "password" "user" "example.com" }}{{ derivePassword 2 "maximum" "p" "u" "e" }}{{ derivePassword 1 "basic" "" "" "" }}{{ derivePassword 1 "pin" "p" "u" "s" }}{{ derivePassword 1 "short" "p" "u" "s" }}{{ derivePassword 1 "medium" "p" "u" "s" }}{{ derivePassword 1 "nope" "p" "u" "s" }}"#,
+                Ok(
+                    "ZedaFaxcZaso9*E8%!L8kNjlgdJYFhIG*eun78OYW22461Rud1Rud1@Nelcannot find password template nope",
+                ),
+            ),
+            (
+                r#"{{ htpasswd "a:b" "c" }}{{ htpasswd "u" "p" | len }}{{ bcrypt "x" | len }}{{ bcrypt (repeat 73 "x") }}{{ bcrypt "x" | trunc 7 }}"#,
+                Ok(
+                    "invalid username: a:b6260failed to encrypt string with bcrypt: bcrypt: password length exceeds 72 bytes$2a$10$",
+                ),
+            ),
+            (
+                r#"{{ encryptAES "k" "" }}{{ decryptAES "k" "" }}{{ encryptAES "k" "hello" | decryptAES "k" }}{{ encryptAES "k" (repeat 16 "x") | len }}"#,
+                Ok("hello64"),
+            ),
+            (
+                r#"{{ decryptAES "k" "!!" }}"#,
+                Err("illegal base64 data at input byte 0"),
+            ),
+            (
+                r#"{{ decryptAES "k" "aGVsbG8=" }}"#,
+                Err("runtime error: slice bounds out of range [:16] with capacity 6"),
+            ),
+            (
+                r#"{{ decryptAES "k" "MDEyMzQ1Njc4OTAxMjM0NQ==" }}"#,
+                Err("runtime error: index out of range [-1]"),
+            ),
+            (
+                r#"{{ decryptAES "k" "MDEyMzQ1Njc4OTAxMjM0NTY=" }}"#,
+                Err("crypto/cipher: input not full blocks"),
+            ),
+            (
+                r#"{{ decryptAES "k" "MDEyMzQ1Njc4OTAxMjM0NTAxMjM0NTY3ODkwMTIzNDU=" }}"#,
+                Err("runtime error: slice bounds out of range [:-174]"),
+            ),
+            (
+                r#"{{ decryptAES "secretkey" "30tEfhuJSVRhpG97XCuWgz2okj7L8vQ1s6V9zVUPeDQ=" }}"#,
+                Ok("plaintext"),
+            ),
+            (
+                "{{ randBytes 0 }}{{ randBytes 5 | len }}{{ uuidv4 | len }}",
+                Ok("836"),
+            ),
+            (
+                "{{ randBytes -1 }}",
+                Err("runtime error: makeslice: len out of range"),
+            ),
+        ]);
+    }
 }

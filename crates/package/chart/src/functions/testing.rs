@@ -20,20 +20,29 @@ pub(crate) fn render_with(template: &str, data: Value) -> Result<String, String>
     let host = Host::new(Rc::new(SeededSource::from_number(1, now)), Rc::new(NoCluster));
     let mut functions = Functions::default();
     functions.extend(super::all());
-    let parsed = Parsed::new("test", template.to_owned().into(), &functions).map_err(|error| error.to_string())?;
+    let parsed =
+        Parsed::new("test", template.to_owned().into(), &functions).map_err(|error| error.to_string())?;
     let mut templates = Templates::default();
     templates.add(&parsed);
-    let options =
-        Options { missing_key: MissingKey::Zero, dialect: Dialect::Go1_23, ..Options::default() };
+    let options = Options {
+        missing_key: MissingKey::Zero,
+        dialect: Dialect::Go1_23,
+        ..Options::default()
+    };
     let mut executor = Executor::new(Arc::new(templates), options, &host);
-    let output = executor.execute(b"test", "test", data).map_err(|error| error.to_string())?;
+    let output = executor
+        .execute(b"test", "test", data)
+        .map_err(|error| error.to_string())?;
     Ok(String::from_utf8_lossy(&output).into_owned())
 }
 
 /// Returns what a function complained about, without Go's words around it.
 pub(crate) fn complaint(template: &str) -> String {
     let error = render(template).expect_err("the template should fail");
-    match error.split_once("error calling ").and_then(|(_, rest)| rest.split_once(": ")) {
+    match error
+        .split_once("error calling ")
+        .and_then(|(_, rest)| rest.split_once(": "))
+    {
         Some((_, complaint)) => complaint.to_owned(),
         None => error,
     }

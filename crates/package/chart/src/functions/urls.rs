@@ -102,10 +102,16 @@ impl Url {
             return Err("net/url: invalid control character in URL".into());
         }
         if text == b"*" {
-            return Ok(Url { path: b"*".to_vec(), ..Url::default() });
+            return Ok(Url {
+                path: b"*".to_vec(),
+                ..Url::default()
+            });
         }
         let (scheme, rest) = cut_scheme(text)?;
-        let mut url = Url { scheme: scheme.to_ascii_lowercase(), ..Url::default() };
+        let mut url = Url {
+            scheme: scheme.to_ascii_lowercase(),
+            ..Url::default()
+        };
         let (mut rest, query) = cut(rest, b'?');
         url.query = query.unwrap_or_default().to_vec();
         if !rest.starts_with(b"/") {
@@ -135,7 +141,9 @@ impl Url {
             Some(colon) if is_optional_port(&host[colon..]) => &host[..colon],
             _ => host,
         };
-        host.strip_prefix(b"[").and_then(|host| host.strip_suffix(b"]")).unwrap_or(host)
+        host.strip_prefix(b"[")
+            .and_then(|host| host.strip_suffix(b"]"))
+            .unwrap_or(host)
     }
 
     /// Puts the URL together, as Go's `URL.String` does.
@@ -155,7 +163,11 @@ impl Url {
                 text.push(b'@');
             }
             text.extend(encode(&self.host, Part::Host));
-            let path = if self.path == b"*" { self.path.clone() } else { encode(&self.path, Part::Path) };
+            let path = if self.path == b"*" {
+                self.path.clone()
+            } else {
+                encode(&self.path, Part::Path)
+            };
             if !path.is_empty() && !path.starts_with(b"/") && !self.host.is_empty() {
                 text.push(b'/');
             }
@@ -227,7 +239,9 @@ fn parse_authority(authority: &[u8]) -> Result<(Option<UserInfo>, Vec<u8>), Stri
     }
     let (name, password) = cut(userinfo, b':');
     let name = decode(name, Part::User)?;
-    let password = password.map(|password| decode(password, Part::User)).transpose()?;
+    let password = password
+        .map(|password| decode(password, Part::User))
+        .transpose()?;
     Ok((Some(UserInfo { name, password }), host))
 }
 
@@ -240,7 +254,10 @@ fn parse_host(host: &[u8]) -> Result<Vec<u8>, String> {
         }
     };
     if host.starts_with(b"[") {
-        let close = host.iter().rposition(|byte| *byte == b']').ok_or("missing ']' in host")?;
+        let close = host
+            .iter()
+            .rposition(|byte| *byte == b']')
+            .ok_or("missing ']' in host")?;
         check_port(&host[close + 1..])?;
         // The zone of an IPv6 address may have characters that a host may not.
         if let Some(zone) = host[..close].windows(3).position(|window| window == b"%25") {
@@ -321,4 +338,109 @@ fn decode(text: &[u8], part: Part) -> Result<Vec<u8>, String> {
         rest = &rest[3..];
     }
     Ok(decoded)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::functions::testing::check;
+
+    #[test]
+    fn urls_are_taken_apart_and_put_together_as_in_helm() {
+        check(&[
+            (
+                r#"{{ urlParse "http://user:p%40ss@host:80/p%20a/th?q=1&r=2#fr%20ag" | toJson }}"#,
+                Ok(
+                    r#"{"fragment":"fr ag","host":"host:80","hostname":"host","opaque":"","path":"/p a/th","query":"q=1\u0026r=2","scheme":"http","userinfo":"user:p%40ss"}"#,
+                ),
+            ),
+            (
+                r#"{{ urlParse "//host/path" | toJson }}{{ urlParse "mailto:a@b.c?x=y" | toJson }}{{ urlParse "/a/b?c" | toJson }}{{ urlParse "" | toJson }}{{ urlParse "*" | toJson }}{{ urlParse "http://[::1%25eth0]:8080/x" | toJson }}{{ urlParse "HTTP://A.b/?" | toJson }}"#,
+                Ok(
+                    r#"{"fragment":"","host":"host","hostname":"host","opaque":"","path":"/path","query":"","scheme":"","userinfo":""}{"fragment":"","host":"","hostname":"","opaque":"a@b.c","path":"","query":"x=y","scheme":"mailto","userinfo":""}{"fragment":"","host":"","hostname":"","opaque":"","path":"/a/b","query":"c","scheme":"","userinfo":""}{"fragment":"","host":"","hostname":"","opaque":"","path":"","query":"","scheme":"","userinfo":""}{"fragment":"","host":"","hostname":"","opaque":"","path":"*","query":"","scheme":"","userinfo":""}{"fragment":"","host":"[::1%eth0]:8080","hostname":"::1%eth0","opaque":"","path":"/x","query":"","scheme":"http","userinfo":""}{"fragment":"","host":"A.b","hostname":"A.b","opaque":"","path":"/","query":"","scheme":"http","userinfo":""}"#,
+                ),
+            ),
+            (
+                r#"{{ urlParse "http://a b.com/" }}"#,
+                Err(r#"unable to parse url: parse "http://a b.com/": invalid character " " in host name"#),
+            ),
+            (
+                r#"{{ urlParse "http://a:x/" }}"#,
+                Err(r#"unable to parse url: parse "http://a:x/": invalid port ":x" after host"#),
+            ),
+            (
+                r#"{{ urlParse ":foo" }}"#,
+                Err(r#"unable to parse url: parse ":foo": missing protocol scheme"#),
+            ),
+            (
+                r#"{{ urlParse "a:b:c/d" | toJson }}"#,
+                Ok(
+                    r#"{"fragment":"","host":"","hostname":"","opaque":"b:c/d","path":"","query":"","scheme":"a","userinfo":""}"#,
+                ),
+            ),
+            (
+                r#"{{ urlParse "1a:b" }}"#,
+                Err(r#"unable to parse url: parse "1a:b": first path segment in URL cannot contain colon"#),
+            ),
+            (
+                r#"{{ urlParse "http://[::1" }}"#,
+                Err(r#"unable to parse url: parse "http://[::1": missing ']' in host"#),
+            ),
+            (
+                r#"{{ urlParse "http://a/%zz" }}"#,
+                Err(r#"unable to parse url: parse "http://a/%zz": invalid URL escape "%zz""#),
+            ),
+            (
+                r#"{{ urlParse "http://a/%z" }}"#,
+                Err(r#"unable to parse url: parse "http://a/%z": invalid URL escape "%z""#),
+            ),
+            (
+                r#"{{ urlParse "http://a/#%zz" }}"#,
+                Err(r#"unable to parse url: parse "http://a/#%zz": invalid URL escape "%zz""#),
+            ),
+            (
+                r#"{{ urlParse "http://us er@a/" }}"#,
+                Err(r#"unable to parse url: parse "http://us er@a/": net/url: invalid userinfo"#),
+            ),
+            (
+                r#"{{ urlParse "http://a%20b/" }}"#,
+                Err(r#"unable to parse url: parse "http://a%20b/": invalid URL escape "%20""#),
+            ),
+            (
+                r#"{{ urlParse "http://a\u0001b/" }}"#,
+                Err(
+                    r#"unable to parse url: parse "http://a\x01b/": net/url: invalid control character in URL"#,
+                ),
+            ),
+            (
+                r#"{{ urlParse "http://a/é ü?é#é" | toJson }}"#,
+                Ok(
+                    r#"{"fragment":"é","host":"a","hostname":"a","opaque":"","path":"/é ü","query":"é","scheme":"http","userinfo":""}"#,
+                ),
+            ),
+            (
+                r#"{{ urlJoin (urlParse "http://user:p%40ss@host:80/p%20a/th?q=1&r=2#fr%20ag") }}"#,
+                Ok("http://user:p%40ss@host:80/p%20a/th?q=1&r=2#fr%20ag"),
+            ),
+            (
+                r#"{{ urlJoin (dict "scheme" "http" "host" "h" "path" "a b/c?d" "query" "x=y z" "fragment" "f g#h" "userinfo" "u:p") }}{{ urlJoin (dict) }}{{ urlJoin (dict "path" "a:b/c") }}{{ urlJoin (dict "scheme" "mailto" "opaque" "a@b") }}{{ urlJoin (dict "host" "h" "path" "p") }}{{ urlJoin (dict "scheme" "http" "path" "/p") }}{{ urlJoin (dict "userinfo" "u" "path" "/p") }}{{ urlJoin (dict "scheme" "x") }}{{ urlJoin (dict "path" "*") }}"#,
+                Ok("http://u:p@h/a%20b/c%3Fd?x=y z#f%20g%23h./a:b/cmailto:a@b//h/phttp:///p//u@/px:*"),
+            ),
+            (
+                r#"{{ urlJoin (dict "host" 1) }}"#,
+                Err("unable to parse host key, must be of type string, but int found"),
+            ),
+            (
+                r#"{{ urlJoin (dict "host" nil) }}"#,
+                Err("runtime error: invalid memory address or nil pointer dereference"),
+            ),
+            (
+                r#"{{ urlJoin (dict "userinfo" "a b") }}"#,
+                Err(
+                    r#"unable to parse userinfo in dict: parse "proto://a b@host": net/url: invalid userinfo"#,
+                ),
+            ),
+            ("{{ urlJoin nil }}", Ok("")),
+            (r#"{{ getHostByName "localhost" }}"#, Ok("")),
+        ]);
+    }
 }

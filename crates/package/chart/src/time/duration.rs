@@ -35,8 +35,7 @@ impl Duration {
         let invalid = || format!("time: invalid duration {}", quote(text));
         let (negative, mut rest) = match text {
             [b'-', rest @ ..] => (true, rest),
-            [b'+', rest @ ..] => (false, rest),
-            rest => (false, rest),
+            [b'+', rest @ ..] | rest => (false, rest),
         };
         if rest == b"0" {
             return Ok(Duration(0));
@@ -63,14 +62,27 @@ impl Duration {
             if unit_name.is_empty() {
                 return Err(format!("time: missing unit in duration {}", quote(text)));
             }
-            let unit = UNITS.iter().find(|(name, _)| name.as_bytes() == unit_name).map(|(_, unit)| *unit);
+            let unit = UNITS
+                .iter()
+                .find(|(name, _)| name.as_bytes() == unit_name)
+                .map(|(_, unit)| *unit);
             let unit = unit.ok_or_else(|| {
-                format!("time: unknown unit {} in duration {}", quote(unit_name), quote(text))
+                format!(
+                    "time: unknown unit {} in duration {}",
+                    quote(unit_name),
+                    quote(text)
+                )
             })?;
-            let part = whole.checked_mul(unit).filter(|part| *part <= LIMIT).ok_or_else(invalid)?;
+            let part = whole
+                .checked_mul(unit)
+                .filter(|part| *part <= LIMIT)
+                .ok_or_else(invalid)?;
             let (fraction, scale) = leading_fraction(fraction);
             let part = part.saturating_add((fraction as f64 * (unit as f64 / scale)) as u64);
-            total = total.checked_add(part).filter(|total| *total <= LIMIT).ok_or_else(invalid)?;
+            total = total
+                .checked_add(part)
+                .filter(|total| *total <= LIMIT)
+                .ok_or_else(invalid)?;
             rest = after_unit;
         }
         match (negative, i64::try_from(total)) {
@@ -87,13 +99,21 @@ impl Duration {
         }
         let (value, unit) = (i128::from(self.0), i128::from(unit.0));
         let past = value % unit;
-        let rounded = if past.abs() * 2 < unit { value - past } else { value - past + unit * past.signum() };
+        let rounded = if past.abs() * 2 < unit {
+            value - past
+        } else {
+            value - past + unit * past.signum()
+        };
         Duration(rounded.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64)
     }
 
     /// Returns the nearest multiple of `unit` towards zero.
     pub(crate) fn truncate(self, unit: Duration) -> Duration {
-        if unit.0 <= 0 { self } else { Duration(self.0 - self.0 % unit.0) }
+        if unit.0 <= 0 {
+            self
+        } else {
+            Duration(self.0 - self.0 % unit.0)
+        }
     }
 
     /// Returns the duration as a floating point number of units, computed as Go does.
@@ -112,7 +132,11 @@ impl fmt::Display for Duration {
             let width = unit.ilog10() as usize;
             let fraction = format!("{:0width$}", total % unit);
             let fraction = fraction.trim_end_matches('0');
-            let dot = if fraction.is_empty() || width == 0 { "" } else { "." };
+            let dot = if fraction.is_empty() || width == 0 {
+                ""
+            } else {
+                "."
+            };
             let fraction = if width == 0 { "" } else { fraction };
             format!("{dot}{fraction}")
         };
@@ -143,7 +167,10 @@ fn digits(text: &[u8]) -> (&[u8], &[u8]) {
 
 fn number(digits: &[u8]) -> Option<u64> {
     digits.iter().try_fold(0u64, |number, digit| {
-        number.checked_mul(10)?.checked_add(u64::from(digit - b'0')).filter(|number| *number <= LIMIT)
+        number
+            .checked_mul(10)?
+            .checked_add(u64::from(digit - b'0'))
+            .filter(|number| *number <= LIMIT)
     })
 }
 
@@ -151,7 +178,9 @@ fn number(digits: &[u8]) -> Option<u64> {
 fn leading_fraction(digits: &[u8]) -> (u64, f64) {
     let (mut fraction, mut scale) = (0, 1.0);
     for digit in digits {
-        let Some(next) = number_with(fraction, *digit) else { break };
+        let Some(next) = number_with(fraction, *digit) else {
+            break;
+        };
         fraction = next;
         scale *= 10.0;
     }
@@ -159,7 +188,10 @@ fn leading_fraction(digits: &[u8]) -> (u64, f64) {
 }
 
 fn number_with(number: u64, digit: u8) -> Option<u64> {
-    number.checked_mul(10)?.checked_add(u64::from(digit - b'0')).filter(|next| *next <= LIMIT)
+    number
+        .checked_mul(10)?
+        .checked_add(u64::from(digit - b'0'))
+        .filter(|next| *next <= LIMIT)
 }
 
 #[cfg(test)]
@@ -199,7 +231,10 @@ mod tests {
             ("0.3333333333333333333h", Ok(1_200_000_000_000)),
             ("9223372036854775807ns", Ok(i64::MAX)),
             ("-9223372036854775808ns", Ok(i64::MIN)),
-            ("9223372036854775808ns", Err(r#"time: invalid duration "9223372036854775808ns""#)),
+            (
+                "9223372036854775808ns",
+                Err(r#"time: invalid duration "9223372036854775808ns""#),
+            ),
             ("", Err(r#"time: invalid duration """#)),
             ("-", Err(r#"time: invalid duration "-""#)),
             (".", Err(r#"time: invalid duration ".""#)),
@@ -216,8 +251,14 @@ mod tests {
     fn rounding_goes_half_away_from_zero_and_stops_at_the_ends() {
         let minute = Duration(60_000_000_000);
         assert_eq!(Duration(90_000_000_000).round(minute), Duration(120_000_000_000));
-        assert_eq!(Duration(-90_000_000_000).round(minute), Duration(-120_000_000_000));
-        assert_eq!(Duration(i64::MAX).round(Duration(3_600_000_000_000)), Duration(i64::MAX));
+        assert_eq!(
+            Duration(-90_000_000_000).round(minute),
+            Duration(-120_000_000_000)
+        );
+        assert_eq!(
+            Duration(i64::MAX).round(Duration(3_600_000_000_000)),
+            Duration(i64::MAX)
+        );
         assert_eq!(Duration(119_000_000_000).truncate(minute), minute);
         assert_eq!(Duration(7).round(Duration(0)), Duration(7));
     }

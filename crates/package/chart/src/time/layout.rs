@@ -79,10 +79,18 @@ pub(super) fn cut(layout: &[u8]) -> Cut<'_> {
         if let Some((skip, length, element)) = element_at(rest) {
             let (before, rest) = layout.split_at(start + skip);
             let (spelling, after) = rest.split_at(length);
-            return Cut { before, element: Some((element, spelling)), after };
+            return Cut {
+                before,
+                element: Some((element, spelling)),
+                after,
+            };
         }
     }
-    Cut { before: layout, element: None, after: &[] }
+    Cut {
+        before: layout,
+        element: None,
+        after: &[],
+    }
 }
 
 /// Recognises an element at the start: how many bytes of literal text precede it, its length, and what it is.
@@ -119,9 +127,17 @@ fn element_at(rest: &[u8]) -> Option<(usize, usize, Element)> {
         b'P' if rest.starts_with(b"PM") => found(2, E::UpperHalf),
         b'p' if rest.starts_with(b"pm") => found(2, E::LowerHalf),
         first @ (b'-' | b'Z') => {
-            let (spelling, colons, precision) =
-                OFFSETS.into_iter().find(|(spelling, ..)| rest[1..].starts_with(spelling))?;
-            found(1 + spelling.len(), E::Offset(Offset { zulu: *first == b'Z', colons, precision }))
+            let (spelling, colons, precision) = OFFSETS
+                .into_iter()
+                .find(|(spelling, ..)| rest[1..].starts_with(spelling))?;
+            found(
+                1 + spelling.len(),
+                E::Offset(Offset {
+                    zulu: *first == b'Z',
+                    colons,
+                    precision,
+                }),
+            )
         }
         separator @ (b'.' | b',') => {
             let digit = *rest.get(1).filter(|digit| matches!(digit, b'0' | b'9'))?;
@@ -129,7 +145,14 @@ fn element_at(rest: &[u8]) -> Option<(usize, usize, Element)> {
             if rest.get(1 + digits).is_some_and(u8::is_ascii_digit) {
                 return None;
             }
-            found(1 + digits, E::Fraction { separator: *separator, digits, fixed: digit == b'0' })
+            found(
+                1 + digits,
+                E::Fraction {
+                    separator: *separator,
+                    digits,
+                    fixed: digit == b'0',
+                },
+            )
         }
         _ => None,
     }
@@ -147,7 +170,9 @@ mod tests {
             if !next.before.is_empty() {
                 found.push(format!("'{}'", String::from_utf8_lossy(next.before)));
             }
-            let Some((element, _)) = next.element else { return found };
+            let Some((element, _)) = next.element else {
+                return found;
+            };
             found.push(format!("{element:?}"));
             rest = next.after;
         }

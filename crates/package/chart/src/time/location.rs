@@ -47,6 +47,8 @@ impl Location {
     pub(crate) fn name(&self) -> &str {
         match self {
             Location::Utc => "UTC",
+            // Go takes the name from where it found the zone; UTC is what a machine without one has.
+            Location::Local(zone) if *zone == TimeZone::UTC => "UTC",
             Location::Local(_) => "Local",
             Location::Named(name, _) | Location::Fixed(name, _) => name,
         }
@@ -83,7 +85,8 @@ impl Location {
 
     /// Returns whether summer time is in force at an instant.
     pub(crate) fn is_summer_time_at(&self, seconds: i64) -> bool {
-        self.zone().is_some_and(|zone| zone.to_offset_info(timestamp(seconds)).dst().is_dst())
+        self.zone()
+            .is_some_and(|zone| zone.to_offset_info(timestamp(seconds)).dst().is_dst())
     }
 
     /// Finds the offset of an abbreviation, preferably one in force at the local time `seconds`.
@@ -93,14 +96,23 @@ impl Location {
         };
         let earliest = Timestamp::MIN;
         let first = zone.to_offset_info(earliest);
-        let mut known = vec![(first.abbreviation().to_owned(), i64::from(first.offset().seconds()))];
+        let mut known = vec![(
+            first.abbreviation().to_owned(),
+            i64::from(first.offset().seconds()),
+        )];
         for change in zone.following(earliest).take(CLOCK_CHANGE_LIMIT) {
-            let entry = (change.abbreviation().to_owned(), i64::from(change.offset().seconds()));
+            let entry = (
+                change.abbreviation().to_owned(),
+                i64::from(change.offset().seconds()),
+            );
             if !known.contains(&entry) {
                 known.push(entry);
             }
         }
-        let mut candidates = known.iter().filter(|(name, _)| name == abbreviation).map(|(_, offset)| *offset);
+        let mut candidates = known
+            .iter()
+            .filter(|(name, _)| name == abbreviation)
+            .map(|(_, offset)| *offset);
         candidates
             .clone()
             .find(|offset| self.abbreviation_at(seconds.wrapping_sub(*offset)) == abbreviation)
@@ -110,7 +122,11 @@ impl Location {
 
 /// Returns the nearest instant that the tz database covers.
 fn timestamp(seconds: i64) -> Timestamp {
-    Timestamp::from_second(seconds).unwrap_or(if seconds < 0 { Timestamp::MIN } else { Timestamp::MAX })
+    Timestamp::from_second(seconds).unwrap_or(if seconds < 0 {
+        Timestamp::MIN
+    } else {
+        Timestamp::MAX
+    })
 }
 
 #[cfg(test)]
@@ -125,7 +141,10 @@ mod tests {
         assert!(Location::load("../UTC", &local).is_none());
         assert!(Location::load("/etc/localtime", &local).is_none());
         assert!(Location::load("No/Where", &local).is_none());
-        assert_eq!(Location::load("", &local).map(|location| location.name().to_owned()), Some("UTC".into()));
+        assert_eq!(
+            Location::load("", &local).map(|location| location.name().to_owned()),
+            Some("UTC".into())
+        );
     }
 
     #[test]

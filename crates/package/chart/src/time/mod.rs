@@ -56,7 +56,12 @@ impl Time {
 
     /// Returns the instant that is so many seconds and nanoseconds after the Unix epoch.
     pub(crate) fn from_unix(seconds: i64, nanoseconds: u32, location: Location) -> Time {
-        Time { seconds, nanoseconds, location, monotonic: None }
+        Time {
+            seconds,
+            nanoseconds,
+            location,
+            monotonic: None,
+        }
     }
 
     /// Returns the instant of a date and time of day in a location; months and days may overflow.
@@ -79,7 +84,10 @@ impl Time {
 
     /// Adds a reading of the monotonic clock, which Go prints.
     pub(crate) fn with_monotonic(self, nanoseconds: i64) -> Time {
-        Time { monotonic: Some(nanoseconds), ..self }
+        Time {
+            monotonic: Some(nanoseconds),
+            ..self
+        }
     }
 
     /// Returns the seconds since the Unix epoch.
@@ -189,7 +197,11 @@ fn civil_at(local_seconds: i128) -> Civil {
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let shifted_month = (5 * day_of_year + 2) / 153;
     let day = (day_of_year - (153 * shifted_month + 2) / 5 + 1) as u32;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    let month = if shifted_month < 10 {
+        shifted_month + 3
+    } else {
+        shifted_month - 9
+    };
     let year = year_of_era + era * 400 + i128::from(month <= 2);
     Civil {
         year: year as i64,
@@ -225,13 +237,24 @@ const MONTHS: [&str; 12] = [
 ];
 
 /// The names of the days, from Sunday.
-const WEEKDAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+const WEEKDAYS: [&str; 7] = [
+    "Sunday",
+    "Monday",
+    "Tuesday",
+    "Wednesday",
+    "Thursday",
+    "Friday",
+    "Saturday",
+];
 
 /// How many letters of a name its short form has.
 const SHORT_NAME: usize = 3;
 
 fn month_name(month: u32) -> &'static str {
-    MONTHS.get((month as usize).wrapping_sub(1)).copied().unwrap_or_default()
+    MONTHS
+        .get((month as usize).wrapping_sub(1))
+        .copied()
+        .unwrap_or_default()
 }
 
 fn weekday_name(weekday: u32) -> &'static str {
@@ -247,14 +270,20 @@ mod tests {
     #[test]
     fn the_zero_time_is_a_monday_in_year_one() {
         let civil = Time::zero().civil();
-        assert_eq!((civil.year, civil.month, civil.day, civil.weekday, civil.year_day), (1, 1, 1, 1, 1));
+        assert_eq!(
+            (civil.year, civil.month, civil.day, civil.weekday, civil.year_day),
+            (1, 1, 1, 1, 1)
+        );
         assert!(Time::zero().is_zero());
     }
 
     #[test]
     fn a_leap_day_has_the_sixtieth_place() {
         let civil = Time::from_unix(1_709_164_800, 0, Location::Utc).civil();
-        assert_eq!((civil.year, civil.month, civil.day, civil.weekday, civil.year_day), (2024, 2, 29, 4, 60));
+        assert_eq!(
+            (civil.year, civil.month, civil.day, civil.weekday, civil.year_day),
+            (2024, 2, 29, 4, 60)
+        );
     }
 
     #[test]

@@ -210,7 +210,10 @@ impl Object for Location {
     }
 
     fn equals(&self, other: &dyn Object) -> bool {
-        other.as_any().downcast_ref::<Location>().is_some_and(|other| self.name() == other.name())
+        other
+            .as_any()
+            .downcast_ref::<Location>()
+            .is_some_and(|other| self.name() == other.name())
     }
 
     fn as_any(&self) -> &dyn Any {
@@ -221,36 +224,59 @@ impl Object for Location {
 type Answer = Result<Value, Failure>;
 
 static TIME_METHODS: &[Function] = &[
-    Function::new("Add", &[DURATION], |call| with_time(call, |time, call| time.add(duration(call, 0)).into())),
+    Function::new("Add", &[DURATION], |call| {
+        with_time(call, |time, call| time.add(duration(call, 0)).into())
+    }),
     Function::new("AddDate", &[Type::INT, Type::INT, Type::INT], |call| {
         with_time(call, |time, call| {
-            time.add_date(call.integer(0), call.integer(1), call.integer(2)).into()
+            time.add_date(call.integer(0), call.integer(1), call.integer(2))
+                .into()
         })
     }),
     Function::new("After", &[TIME], |call| compared(call, Ordering::is_gt)),
     Function::new("Before", &[TIME], |call| compared(call, Ordering::is_lt)),
     Function::new("Equal", &[TIME], |call| compared(call, Ordering::is_eq)),
     Function::new("Compare", &[TIME], |call| {
-        with_time(call, |time, call| Value::int(time.compare(&argument(call, 0)) as i64))
+        with_time(call, |time, call| {
+            Value::int(time.compare(&argument(call, 0)) as i64)
+        })
     }),
-    Function::new("IsZero", &[], |call| with_time(call, |time, _| Value::Bool(time.is_zero()))),
-    Function::new("Year", &[], |call| with_time(call, |time, _| Value::int(time.civil().year))),
+    Function::new("IsZero", &[], |call| {
+        with_time(call, |time, _| Value::Bool(time.is_zero()))
+    }),
+    Function::new("Year", &[], |call| {
+        with_time(call, |time, _| Value::int(time.civil().year))
+    }),
     Function::new("Month", &[], |call| {
         with_time(call, |time, _| CalendarName::Month(time.civil().month).into())
     }),
-    Function::new("Day", &[], |call| with_time(call, |time, _| small(time.civil().day))),
+    Function::new("Day", &[], |call| {
+        with_time(call, |time, _| small(time.civil().day))
+    }),
     Function::new("Weekday", &[], |call| {
         with_time(call, |time, _| CalendarName::Weekday(time.civil().weekday).into())
     }),
-    Function::new("YearDay", &[], |call| with_time(call, |time, _| small(time.civil().year_day))),
-    Function::new("Hour", &[], |call| with_time(call, |time, _| small(time.civil().hour))),
-    Function::new("Minute", &[], |call| with_time(call, |time, _| small(time.civil().minute))),
-    Function::new("Second", &[], |call| with_time(call, |time, _| small(time.civil().second))),
-    Function::new("Nanosecond", &[], |call| with_time(call, |time, _| small(time.nanoseconds))),
+    Function::new("YearDay", &[], |call| {
+        with_time(call, |time, _| small(time.civil().year_day))
+    }),
+    Function::new("Hour", &[], |call| {
+        with_time(call, |time, _| small(time.civil().hour))
+    }),
+    Function::new("Minute", &[], |call| {
+        with_time(call, |time, _| small(time.civil().minute))
+    }),
+    Function::new("Second", &[], |call| {
+        with_time(call, |time, _| small(time.civil().second))
+    }),
+    Function::new("Nanosecond", &[], |call| {
+        with_time(call, |time, _| small(time.nanoseconds))
+    }),
     Function::new("Sub", &[TIME], |call| {
         with_time(call, |time, call| time.since(&argument(call, 0)).into())
     }),
-    Function::new("UTC", &[], |call| with_time(call, |time, _| time.within(Location::Utc).into())),
+    Function::new("UTC", &[], |call| {
+        with_time(call, |time, _| time.within(Location::Utc).into())
+    }),
     Function::new("Local", &[], |call| {
         with_time(call, |time, call| time.within(Location::local(call)).into())
     }),
@@ -265,11 +291,19 @@ static TIME_METHODS: &[Function] = &[
         with_time(call, |time, _| Value::Object(Rc::new(time.location.clone())))
     }),
     Function::new("IsDST", &[], |call| {
-        with_time(call, |time, _| Value::Bool(time.location.is_summer_time_at(time.seconds)))
+        with_time(call, |time, _| {
+            Value::Bool(time.location.is_summer_time_at(time.seconds))
+        })
     }),
-    Function::new("Unix", &[], |call| with_time(call, |time, _| Value::int64(time.unix()))),
-    Function::new("UnixMilli", &[], |call| with_time(call, |time, _| Value::int64(time.unix_in(1_000)))),
-    Function::new("UnixMicro", &[], |call| with_time(call, |time, _| Value::int64(time.unix_in(1_000_000)))),
+    Function::new("Unix", &[], |call| {
+        with_time(call, |time, _| Value::int64(time.unix()))
+    }),
+    Function::new("UnixMilli", &[], |call| {
+        with_time(call, |time, _| Value::int64(time.unix_in(1_000)))
+    }),
+    Function::new("UnixMicro", &[], |call| {
+        with_time(call, |time, _| Value::int64(time.unix_in(1_000_000)))
+    }),
     Function::new("UnixNano", &[], |call| {
         with_time(call, |time, _| Value::int64(time.unix_in(1_000_000_000)))
     }),
@@ -291,7 +325,11 @@ static TIME_METHODS: &[Function] = &[
                 return time.into();
             }
             let past = time.past_multiple_of(unit).0;
-            let change = if past < unit.0 - past { -past } else { unit.0 - past };
+            let change = if past < unit.0 - past {
+                -past
+            } else {
+                unit.0 - past
+            };
             time.add(Duration(change)).into()
         })
     }),
@@ -310,26 +348,42 @@ static TIME_METHODS: &[Function] = &[
     }),
     Function::new("MarshalJSON", &[], |call| marshalled(call, "MarshalJSON", "\"")),
     Function::new("MarshalText", &[], |call| marshalled(call, "MarshalText", "")),
-    Function::new("String", &[], |call| with_time(call, |time, _| Value::string(time.to_string()))),
+    Function::new("String", &[], |call| {
+        with_time(call, |time, _| Value::string(time.to_string()))
+    }),
 ];
 
 static DURATION_METHODS: &[Function] = &[
-    Function::new("Hours", &[], |call| with_duration(call, |value, _| value.in_units(HOUR).into())),
-    Function::new("Minutes", &[], |call| with_duration(call, |value, _| value.in_units(MINUTE).into())),
-    Function::new("Seconds", &[], |call| with_duration(call, |value, _| value.in_units(SECOND).into())),
+    Function::new("Hours", &[], |call| {
+        with_duration(call, |value, _| value.in_units(HOUR).into())
+    }),
+    Function::new("Minutes", &[], |call| {
+        with_duration(call, |value, _| value.in_units(MINUTE).into())
+    }),
+    Function::new("Seconds", &[], |call| {
+        with_duration(call, |value, _| value.in_units(SECOND).into())
+    }),
     Function::new("Milliseconds", &[], |call| {
         with_duration(call, |value, _| Value::int64(value.0 / 1_000_000))
     }),
-    Function::new("Microseconds", &[], |call| with_duration(call, |value, _| Value::int64(value.0 / 1_000))),
-    Function::new("Nanoseconds", &[], |call| with_duration(call, |value, _| Value::int64(value.0))),
+    Function::new("Microseconds", &[], |call| {
+        with_duration(call, |value, _| Value::int64(value.0 / 1_000))
+    }),
+    Function::new("Nanoseconds", &[], |call| {
+        with_duration(call, |value, _| Value::int64(value.0))
+    }),
     Function::new("Round", &[DURATION], |call| {
         with_duration(call, |value, call| value.round(duration(call, 0)).into())
     }),
     Function::new("Truncate", &[DURATION], |call| {
         with_duration(call, |value, call| value.truncate(duration(call, 0)).into())
     }),
-    Function::new("Abs", &[], |call| with_duration(call, |value, _| Duration(value.0.saturating_abs()).into())),
-    Function::new("String", &[], |call| with_duration(call, |value, _| Value::string(value.to_string()))),
+    Function::new("Abs", &[], |call| {
+        with_duration(call, |value, _| Duration(value.0.saturating_abs()).into())
+    }),
+    Function::new("String", &[], |call| {
+        with_duration(call, |value, _| Value::string(value.to_string()))
+    }),
 ];
 
 static CALENDAR_METHODS: &[Function] = &[Function::new("String", &[], |call| {
@@ -338,7 +392,10 @@ static CALENDAR_METHODS: &[Function] = &[Function::new("String", &[], |call| {
 })];
 
 static LOCATION_METHODS: &[Function] = &[Function::new("String", &[], |call| {
-    let name = call.receiver.as_object::<Location>().map(|location| location.name().to_owned());
+    let name = call
+        .receiver
+        .as_object::<Location>()
+        .map(|location| location.name().to_owned());
     Ok(Value::string(name.unwrap_or_default()))
 })];
 
@@ -352,7 +409,9 @@ fn small(number: u32) -> Value {
 
 fn with_time(call: &mut Call<'_, '_>, answer: impl FnOnce(&Time, &mut Call<'_, '_>) -> Value) -> Answer {
     let receiver = call.receiver.clone();
-    let time = receiver.as_object::<Time>().ok_or("receiver is not a time.Time")?;
+    let time = receiver
+        .as_object::<Time>()
+        .ok_or("receiver is not a time.Time")?;
     Ok(answer(time, call))
 }
 
@@ -360,12 +419,18 @@ fn with_duration(
     call: &mut Call<'_, '_>,
     answer: impl FnOnce(Duration, &mut Call<'_, '_>) -> Value,
 ) -> Answer {
-    let duration = call.receiver.as_object::<Duration>().copied().ok_or("receiver is not a time.Duration")?;
+    let duration = call
+        .receiver
+        .as_object::<Duration>()
+        .copied()
+        .ok_or("receiver is not a time.Duration")?;
     Ok(answer(duration, call))
 }
 
 fn compared(call: &mut Call<'_, '_>, holds: fn(Ordering) -> bool) -> Answer {
-    with_time(call, |time, call| Value::Bool(holds(time.compare(&argument(call, 0)))))
+    with_time(call, |time, call| {
+        Value::Bool(holds(time.compare(&argument(call, 0))))
+    })
 }
 
 /// Returns a `time.Time` argument; the zero time where it is not one.
@@ -389,6 +454,9 @@ fn marshalled(call: &mut Call<'_, '_>, method: &str, quote: &str) -> Answer {
         return Err(format!("Time.{method}: year outside of range [0,9999]").into());
     }
     with_time(call, |time, _| {
-        Value::Bytes(Text::from(format!("{quote}{}{quote}", time.formatted(RFC3339_NANO))))
+        Value::Bytes(Text::from(format!(
+            "{quote}{}{quote}",
+            time.formatted(RFC3339_NANO)
+        )))
     })
 }

@@ -1,4 +1,4 @@
-//! A TOML text, read character by character, with the places and complaints of BurntSushi's lexer.
+//! A TOML text, read character by character, with the places and complaints of `BurntSushi`'s lexer.
 
 /// What [`Characters::next`] gives at the end; the character itself is not allowed in a text.
 pub(super) const END: char = '\0';
@@ -23,7 +23,13 @@ pub(super) struct Characters<'a> {
 
 impl<'a> Characters<'a> {
     pub(super) fn new(input: &'a [u8]) -> Characters<'a> {
-        Characters { input, start: 0, position: 0, line: 1, at_end: false }
+        Characters {
+            input,
+            start: 0,
+            position: 0,
+            line: 1,
+            at_end: false,
+        }
     }
 
     pub(super) fn line(&self) -> usize {
@@ -59,7 +65,12 @@ impl<'a> Characters<'a> {
             return;
         }
         let before = self.input.get(..self.position).unwrap_or_default();
-        let width = before.iter().rev().take_while(|byte| **byte & 0xc0 == 0x80).count() + 1;
+        let width = before
+            .iter()
+            .rev()
+            .take_while(|byte| **byte & 0xc0 == 0x80)
+            .count()
+            + 1;
         self.position = self.position.saturating_sub(width);
         if self.input.get(self.position) == Some(&b'\n') {
             self.line -= 1;
@@ -109,16 +120,26 @@ impl<'a> Characters<'a> {
 
     /// Complains about this place; at the end of the text, the line counts as the one before.
     pub(super) fn complain(&self, message: impl Into<String>) -> Complaint {
-        if self.at_end { self.complain_before(message) } else { self.complain_here(message) }
+        if self.at_end {
+            self.complain_before(message)
+        } else {
+            self.complain_here(message)
+        }
     }
 
     /// Complains about the line before this place, for what a line's end made wrong.
     pub(super) fn complain_before(&self, message: impl Into<String>) -> Complaint {
-        Complaint { line: self.line - 1, message: message.into() }
+        Complaint {
+            line: self.line - 1,
+            message: message.into(),
+        }
     }
 
     fn complain_here(&self, message: impl Into<String>) -> Complaint {
-        Complaint { line: self.line, message: message.into() }
+        Complaint {
+            line: self.line,
+            message: message.into(),
+        }
     }
 }
 

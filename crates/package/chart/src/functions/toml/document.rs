@@ -54,14 +54,19 @@ impl Document {
 
     /// Makes the table at `key` the one that is filled; a new one of an array where `in_array`.
     pub(super) fn enter(&mut self, key: &[Text], in_array: bool) -> Result<(), String> {
-        let Some((last, parents)) = key.split_last() else { return Ok(()) };
+        let Some((last, parents)) = key.split_last() else {
+            return Ok(());
+        };
         let mut table = &mut self.root;
         for (depth, part) in parents.iter().enumerate() {
             let so_far = parents.get(..=depth).unwrap_or(parents);
             if !table.contains_key(part) {
                 self.implicit.insert(dotted(so_far));
             }
-            table = match table.entry(part.clone()).or_insert_with(|| Node::Table(Table::new())) {
+            table = match table
+                .entry(part.clone())
+                .or_insert_with(|| Node::Table(Table::new()))
+            {
                 Node::Table(table) => table,
                 Node::Tables(tables) if !tables.is_empty() => {
                     let last = tables.len() - 1;
@@ -71,15 +76,17 @@ impl Document {
             };
         }
         if in_array {
-            match table.entry(last.clone()).or_insert_with(|| Node::Tables(Vec::new())) {
-                Node::Tables(tables) => tables.push(Table::new()),
-                _ => {
-                    self.context = parents.to_vec();
-                    let key = dotted(key);
-                    return Err(format!("Key '{key}' was already created and cannot be used as an array."));
-                }
-            }
+            let node = table
+                .entry(last.clone())
+                .or_insert_with(|| Node::Tables(Vec::new()));
             self.context = parents.to_vec();
+            let Node::Tables(tables) = node else {
+                let key = dotted(key);
+                return Err(format!(
+                    "Key '{key}' was already created and cannot be used as an array."
+                ));
+            };
+            tables.push(Table::new());
         } else {
             self.context = parents.to_vec();
             self.put(last, Node::Table(Table::new()))?;
@@ -148,15 +155,23 @@ impl Document {
 /// Returns a value as a node; an inline table may be added to like any other.
 fn value_node(value: Value) -> Node {
     match value {
-        Value::Map(map) => {
-            Node::Table(map.entries().into_iter().map(|(key, value)| (key, value_node(value))).collect())
-        }
+        Value::Map(map) => Node::Table(
+            map.entries()
+                .into_iter()
+                .map(|(key, value)| (key, value_node(value)))
+                .collect(),
+        ),
         value => Node::Value(value),
     }
 }
 
 fn table_value(table: Table) -> Value {
-    Value::Map(table.into_iter().map(|(key, node)| (key, node_value(node))).collect::<Map>())
+    Value::Map(
+        table
+            .into_iter()
+            .map(|(key, node)| (key, node_value(node)))
+            .collect::<Map>(),
+    )
 }
 
 fn node_value(node: Node) -> Value {

@@ -1,4 +1,4 @@
-//! TOML's numbers and times, with the complaints of BurntSushi's parser.
+//! TOML's numbers and times, with the complaints of `BurntSushi`'s parser.
 
 use gotemplate::Value;
 use gotemplate::format::{NumberErrorKind, parse_float, parse_int};
@@ -9,7 +9,9 @@ use crate::time::{Location, Time};
 pub(super) fn integer(text: &str) -> Result<Value, String> {
     let shown = quoted(text.as_bytes());
     if !underscores_are_between_digits(text) {
-        return Err(format!("Invalid integer {shown}: underscores must be surrounded by digits"));
+        return Err(format!(
+            "Invalid integer {shown}: underscores must be surrounded by digits"
+        ));
     }
     if has_leading_zero(text) {
         return Err(format!("Invalid integer {shown}: cannot have leading zeroes"));
@@ -22,19 +24,25 @@ pub(super) fn integer(text: &str) -> Result<Value, String> {
 
 pub(super) fn float(text: &str) -> Result<Value, String> {
     let shown = quoted(text.as_bytes());
-    let mut parts = text.split(['.', 'e', 'E']).filter(|part| !part.is_empty()).peekable();
+    let mut parts = text
+        .split(['.', 'e', 'E'])
+        .filter(|part| !part.is_empty())
+        .peekable();
     let first = parts.peek().copied();
     if !parts.all(underscores_are_between_digits) {
-        return Err(format!("Invalid float {shown}: underscores must be surrounded by digits"));
+        return Err(format!(
+            "Invalid float {shown}: underscores must be surrounded by digits"
+        ));
     }
     if first.is_some_and(has_leading_zero) {
         return Err(format!("Invalid float {shown}: cannot have leading zeroes"));
     }
-    let digit_follows = |(index, _): (usize, &str)| {
-        text.as_bytes().get(index + 1).is_some_and(u8::is_ascii_digit)
-    };
+    let digit_follows =
+        |(index, _): (usize, &str)| text.as_bytes().get(index + 1).is_some_and(u8::is_ascii_digit);
     if !text.match_indices('.').all(digit_follows) {
-        return Err(format!("Invalid float {shown}: '.' must be followed by one or more digits"));
+        return Err(format!(
+            "Invalid float {shown}: '.' must be followed by one or more digits"
+        ));
     }
     match text {
         "nan" | "+nan" => return Ok(Value::Float(f64::NAN)),

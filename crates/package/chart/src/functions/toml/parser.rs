@@ -1,4 +1,4 @@
-//! Reads TOML 1.0 in the order of BurntSushi's lexer and parser, so that the first complaint is theirs.
+//! Reads TOML 1.0 in the order of `BurntSushi`'s lexer and parser, so that the first complaint is theirs.
 
 mod strings;
 
@@ -21,13 +21,24 @@ pub(super) struct Zones {
 /// Reads a text into a map; errors have the library's words.
 pub(super) fn parse(text: &[u8], zones: &Zones) -> Result<Value, Failure> {
     let marks: [&[u8]; 3] = [b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf"];
-    let text = marks.iter().find_map(|mark| text.strip_prefix(*mark)).unwrap_or(text);
+    let text = marks
+        .iter()
+        .find_map(|mark| text.strip_prefix(*mark))
+        .unwrap_or(text);
     if text.iter().take(6).any(|byte| *byte == 0) {
-        return Err("toml: line 1: files cannot contain NULL bytes; probably using UTF-16; TOML files must be UTF-8"
-            .into());
+        return Err(
+            "toml: line 1: files cannot contain NULL bytes; probably using UTF-16; TOML files must be UTF-8"
+                .into(),
+        );
     }
-    let mut parser =
-        Parser { input: Characters::new(text), document: Document::default(), line: 0, depth: 0, line_of_closed: 0, zones };
+    let mut parser = Parser {
+        input: Characters::new(text),
+        document: Document::default(),
+        line: 0,
+        depth: 0,
+        line_of_closed: 0,
+        zones,
+    };
     match parser.top() {
         Ok(()) => Ok(parser.document.into_value()),
         Err(Stop::Complaint(complaint)) => {
@@ -36,7 +47,10 @@ pub(super) fn parse(text: &[u8], zones: &Zones) -> Result<Value, Failure> {
             Err(Failure::Message(if last_key.is_empty() {
                 format!("toml: line {line}: {message}")
             } else {
-                format!("toml: line {line} (last key {}): {message}", quoted(last_key.as_bytes()))
+                format!(
+                    "toml: line {line} (last key {}): {message}",
+                    quoted(last_key.as_bytes())
+                )
             }))
         }
         Err(Stop::Failure(failure)) => Err(failure),
@@ -74,22 +88,34 @@ type Step<T> = Result<T, Stop>;
 
 /// A character as Go's `%q` shows it.
 fn shown(character: char) -> String {
-    let number = Value::Integer(Integer { kind: IntegerKind::Int32, bits: i64::from(u32::from(character)) });
+    let number = Value::Integer(Integer {
+        kind: IntegerKind::Int32,
+        bits: i64::from(u32::from(character)),
+    });
     String::from_utf8_lossy(&sprintf(b"%q", &[number])).into_owned()
 }
 
 fn shown_or_end(character: char) -> String {
-    if character == END { "end of file".into() } else { format!("'{character}'") }
+    if character == END {
+        "end of file".into()
+    } else {
+        format!("'{character}'")
+    }
 }
 
-impl<'a> Parser<'a> {
+impl Parser<'_> {
     fn complain<T>(&self, message: impl Into<String>) -> Step<T> {
         Err(self.input.complain(message).into())
     }
 
     /// Turns what is wrong with a definition into a complaint about the last key's line.
     fn defined<T>(&self, result: Result<T, String>) -> Step<T> {
-        result.map_err(|message| Stop::Complaint(Complaint { line: self.line, message }))
+        result.map_err(|message| {
+            Stop::Complaint(Complaint {
+                line: self.line,
+                message,
+            })
+        })
     }
 
     fn top(&mut self) -> Step<()> {
@@ -168,8 +194,9 @@ impl<'a> Parser<'a> {
                 ']' => break,
                 character => {
                     let got = shown(character);
-                    return self
-                        .complain(format!("expected '.' or ']' to end table name, but got {got} instead"));
+                    return self.complain(format!(
+                        "expected '.' or ']' to end table name, but got {got} instead"
+                    ));
                 }
             }
         }
@@ -196,7 +223,7 @@ impl<'a> Parser<'a> {
                 self.input.next()?;
                 self.input.start_item();
                 let (text, line) = self.string()?;
-                self.unescaped(text, line)
+                strings::unescaped(text, line)
             }
             '\'' => {
                 self.input.next()?;
@@ -238,7 +265,10 @@ impl<'a> Parser<'a> {
                 '.' => self.input.start_item(),
                 '=' => break,
                 character => {
-                    return self.complain(format!("expected '.' or '=', but got {} instead", shown(character)));
+                    return self.complain(format!(
+                        "expected '.' or '=', but got {} instead",
+                        shown(character)
+                    ));
                 }
             }
         }
@@ -285,7 +315,7 @@ impl<'a> Parser<'a> {
                 }
                 self.input.start_item();
                 let (text, line) = self.string()?;
-                return Ok(Value::String(self.unescaped(text, line)?));
+                return Ok(Value::String(strings::unescaped(text, line)?));
             }
             '\'' => {
                 if self.input.accept('\'')? {
@@ -299,12 +329,11 @@ impl<'a> Parser<'a> {
                 return Ok(Value::string(self.raw_string()?));
             }
             '.' => return self.complain("floats must start with a digit, not '.'"),
-            'i' | 'n' => {
+            'i' | 'n'
                 if self.input.accept('n')? && self.input.accept('f')?
-                    || self.input.accept('a')? && self.input.accept('n')?
-                {
-                    return self.float();
-                }
+                    || self.input.accept('a')? && self.input.accept('n')? =>
+            {
+                return self.float();
             }
             '-' | '+' => return self.signed_number(),
             _ => {}
@@ -367,8 +396,9 @@ impl<'a> Parser<'a> {
                 ']' => return Ok(false),
                 character => {
                     let got = shown_or_end(character);
-                    return self
-                        .complain(format!("expected a comma (',') or array terminator (']'), but got {got}"));
+                    return self.complain(format!(
+                        "expected a comma (',') or array terminator (']'), but got {got}"
+                    ));
                 }
             }
         }
@@ -392,7 +422,10 @@ impl<'a> Parser<'a> {
                     continue;
                 }
                 character if is_line_end(character) => {
-                    return Err(self.input.complain_before("newlines not allowed within inline tables").into());
+                    return Err(self
+                        .input
+                        .complain_before("newlines not allowed within inline tables")
+                        .into());
                 }
                 '#' => {
                     self.comment()?;
@@ -444,7 +477,10 @@ impl<'a> Parser<'a> {
             match self.input.next()? {
                 character if is_blank(character) => self.input.start_item(),
                 character if is_line_end(character) => {
-                    return Err(self.input.complain_before("newlines not allowed within inline tables").into());
+                    return Err(self
+                        .input
+                        .complain_before("newlines not allowed within inline tables")
+                        .into());
                 }
                 '#' => self.comment()?,
                 ',' => {
@@ -480,7 +516,10 @@ impl<'a> Parser<'a> {
         match word.as_str() {
             "true" => Ok(Value::Bool(true)),
             "false" => Ok(Value::Bool(false)),
-            _ => self.complain(format!("expected value but found {} instead", quoted(word.as_bytes()))),
+            _ => self.complain(format!(
+                "expected value but found {} instead",
+                quoted(word.as_bytes())
+            )),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Values as TOML, laid out as BurntSushi's encoder does: nested tables indented, plain keys before tables.
+//! Values as TOML, laid out as `BurntSushi`'s encoder does: nested tables indented, plain keys before tables.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,11 @@ const INDENT: &str = "  ";
 
 /// Writes a value; errors have the encoder's words.
 pub(crate) fn write(value: &Value) -> Result<Vec<u8>, Failure> {
-    let mut writer = Writer { out: Vec::new(), key: Vec::new(), depth: 0 };
+    let mut writer = Writer {
+        out: Vec::new(),
+        key: Vec::new(),
+        depth: 0,
+    };
     writer.value(value)?;
     Ok(writer.out)
 }
@@ -61,7 +65,9 @@ impl Writer {
     }
 
     fn key_and_value(&mut self, value: &Value) -> Result<(), Failure> {
-        let Some(last) = self.key.last().cloned() else { return self.element(value) };
+        let Some(last) = self.key.last().cloned() else {
+            return self.element(value);
+        };
         self.indent();
         write_part(&mut self.out, &last);
         self.out.extend_from_slice(b" = ");
@@ -183,7 +189,9 @@ impl Writer {
     }
 
     fn inline_struct(&mut self, value: &Value) -> Result<(), Failure> {
-        let Content::Struct(fields) = content(value)? else { return Ok(()) };
+        let Content::Struct(fields) = content(value)? else {
+            return Ok(());
+        };
         let (direct, tables) = self.split(value)?;
         self.out.push(b'{');
         for entries in [direct, tables] {
@@ -271,7 +279,10 @@ fn content(value: &Value) -> Result<Content<'_>, Failure> {
 }
 
 fn byte_value(byte: u8) -> Value {
-    Value::Integer(Integer { kind: IntegerKind::Uint8, bits: i64::from(byte) })
+    Value::Integer(Integer {
+        kind: IntegerKind::Uint8,
+        bits: i64::from(byte),
+    })
 }
 
 fn object_content(object: &dyn Object) -> Result<Content<'static>, Failure> {
@@ -279,7 +290,10 @@ fn object_content(object: &dyn Object) -> Result<Content<'static>, Failure> {
         return Ok(Content::Bare(time.to_toml()));
     }
     // These two write themselves as text.
-    if matches!(object.type_name(), "*semver.Version" | "semver.Version" | "time.Duration") {
+    if matches!(
+        object.type_name(),
+        "*semver.Version" | "semver.Version" | "time.Duration"
+    ) {
         return Ok(Content::Text(object.text().unwrap_or_default().into_bytes()));
     }
     let underlying = |object: &dyn Object| match object.json() {
@@ -287,9 +301,13 @@ fn object_content(object: &dyn Object) -> Result<Content<'static>, Failure> {
         Json::Object(members) => Value::map(members),
     };
     Ok(match object.kind() {
-        Kind::Struct | Kind::Pointer => {
-            Content::Struct(object.fields().into_iter().map(|(name, value)| (name.into(), value)).collect())
-        }
+        Kind::Struct | Kind::Pointer => Content::Struct(
+            object
+                .fields()
+                .into_iter()
+                .map(|(name, value)| (name.into(), value))
+                .collect(),
+        ),
         kind => match underlying(object) {
             Value::Integer(integer) => Content::Bare(integer.wide().to_string()),
             Value::String(text) => Content::Text(text.to_vec()),
@@ -304,7 +322,11 @@ fn object_content(object: &dyn Object) -> Result<Content<'static>, Failure> {
 
 fn float(value: f64) -> String {
     if value.is_nan() {
-        return if value.is_sign_negative() { "-nan".into() } else { "nan".into() };
+        return if value.is_sign_negative() {
+            "-nan".into()
+        } else {
+            "nan".into()
+        };
     }
     if value.is_infinite() {
         return if value < 0.0 { "-inf".into() } else { "inf".into() };

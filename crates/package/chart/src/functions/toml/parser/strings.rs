@@ -42,24 +42,25 @@ impl<'a> Parser<'a> {
     }
 
     fn line_end_in_string<T>(&self) -> Step<T> {
-        Err(self.input.complain_before("strings cannot contain newlines").into())
+        Err(self
+            .input
+            .complain_before("strings cannot contain newlines")
+            .into())
     }
 
     pub(super) fn multi_line_string(&mut self) -> Step<Value> {
         loop {
             match self.input.next()? {
                 END => return self.complain("unexpected EOF; expected '\"\"\"'"),
-                '\\' => {
-                    if !is_line_end(self.input.next()?) {
-                        self.input.back();
-                        self.escape()?;
-                    }
+                '\\' if is_line_end(self.input.peek()?) => {
+                    self.input.next()?;
                 }
+                '\\' => self.escape()?,
                 '"' => {
                     if let Some(text) = self.closing_quotes('"')? {
                         let line = self.line_of_closed;
                         let text = without_escaped_line_ends(without_first_line_end(text));
-                        return Ok(Value::String(self.unescaped(&text, line)?));
+                        return Ok(Value::String(unescaped(&text, line)?));
                     }
                 }
                 _ => {}
@@ -134,62 +135,64 @@ impl<'a> Parser<'a> {
         }
         Ok(())
     }
+}
 
-    /// Replaces escapes by what they mean.
-    pub(super) fn unescaped(&self, text: &[u8], line: usize) -> Step<Text> {
-        if !text.contains(&b'\\') {
-            return Ok(text.into());
+/// Replaces escapes by what they mean.
+pub(super) fn unescaped(text: &[u8], line: usize) -> Step<Text> {
+    if !text.contains(&b'\\') {
+        return Ok(text.into());
+    }
+    let text = String::from_utf8_lossy(text);
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.chars();
+    let wrong = |message: String| Err(Stop::Complaint(Complaint { line, message }));
+    while let Some(character) = rest.next() {
+        if character != '\\' {
+            out.push(character);
+            continue;
         }
-        let text = String::from_utf8_lossy(text);
-        let mut out = String::with_capacity(text.len());
-        let mut rest = text.chars();
-        let wrong = |message: String| Err(Stop::Complaint(Complaint { line, message }));
-        while let Some(character) = rest.next() {
-            if character != '\\' {
-                out.push(character);
+        let digits = match rest.next() {
+            Some('b') => {
+                out.push('\u{8}');
                 continue;
             }
-            let digits = match rest.next() {
-                Some('b') => {
-                    out.push('\u{8}');
-                    continue;
-                }
-                Some('t') => {
-                    out.push('\t');
-                    continue;
-                }
-                Some('n') => {
-                    out.push('\n');
-                    continue;
-                }
-                Some('f') => {
-                    out.push('\u{c}');
-                    continue;
-                }
-                Some('r') => {
-                    out.push('\r');
-                    continue;
-                }
-                Some(plain @ ('"' | '\\')) => {
-                    out.push(plain);
-                    continue;
-                }
-                Some('u') => 4,
-                Some('U') => 8,
-                other => return wrong(format!("invalid escape: '\\{}'", other.unwrap_or_default())),
-            };
-            let spelled: String = rest.by_ref().take(digits).collect();
-            match u32::from_str_radix(&spelled, 16).ok().and_then(char::from_u32) {
-                Some(meant) => out.push(meant),
-                None => return wrong(format!("Escaped character '\\u{spelled}' is not valid UTF-8.")),
+            Some('t') => {
+                out.push('\t');
+                continue;
             }
+            Some('n') => {
+                out.push('\n');
+                continue;
+            }
+            Some('f') => {
+                out.push('\u{c}');
+                continue;
+            }
+            Some('r') => {
+                out.push('\r');
+                continue;
+            }
+            Some(plain @ ('"' | '\\')) => {
+                out.push(plain);
+                continue;
+            }
+            Some('u') => 4,
+            Some('U') => 8,
+            other => return wrong(format!("invalid escape: '\\{}'", other.unwrap_or_default())),
+        };
+        let spelled: String = rest.by_ref().take(digits).collect();
+        match u32::from_str_radix(&spelled, 16).ok().and_then(char::from_u32) {
+            Some(meant) => out.push(meant),
+            None => return wrong(format!("Escaped character '\\u{spelled}' is not valid UTF-8.")),
         }
-        Ok(out.into())
     }
+    Ok(out.into())
 }
 
 fn without_first_line_end(text: &[u8]) -> &[u8] {
-    text.strip_prefix(b"\n").or_else(|| text.strip_prefix(b"\r\n")).unwrap_or(text)
+    text.strip_prefix(b"\n")
+        .or_else(|| text.strip_prefix(b"\r\n"))
+        .unwrap_or(text)
 }
 
 /// Takes out each backslash before a line end, with all white space that follows.
