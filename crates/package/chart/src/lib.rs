@@ -5,7 +5,14 @@
 //! archive  ──┴─► loader ─► Chart (shared)            │  value_options    -f files and flags, with provenance
 //!                            │                       ▼
 //!                            └─► dependencies ─► values ─► schema
+//!                                     │              │
+//!                                     └──────────────┴─► engine (functions, context, host) ─► rendered files
+//!                                                                                               │
+//!                             release ◄─ hooks, objects in install order, crds ◄─ manifest ◄────┘
 //! ```
+//!
+//! `lint` checks a chart as Helm does. The `go_*` modules and `field_decoder` hold what Go's libraries do that users can
+//! see: how values print, which JSON fits which field, how addresses and patterns are read.
 
 mod compatibility;
 mod document;
