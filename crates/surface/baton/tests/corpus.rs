@@ -92,6 +92,10 @@ fn try_template(path: &Path, values_file: Option<&Path>, seed: u64, errors: &mut
     if !chart.metadata.is_installable() {
         return Err(format!("{} charts are not installable", chart.metadata.chart_type));
     }
+    if chart.metadata.deprecated {
+        writeln!(errors, "WARNING: This chart is deprecated").expect("memory");
+    }
+    let mut warn = |warning: chart::warning::Warning| writeln!(errors, "{warning}").expect("memory");
     dependencies::check(&chart).map_err(|missing| missing.advice())?;
     let capabilities = Capabilities { kube_version: KubeVersion::parse("v1.32.0")?, ..Capabilities::default() };
     let request = InstallationRequest {

@@ -71,7 +71,8 @@ impl Package {
         let given = |version: &Option<String>| version.clone().filter(|version| !version.is_empty());
         let chart = packaging::prepare(loaded, given(&self.version).as_deref(), given(&self.app_version).as_deref())?;
         let file = archive::file_name(&chart);
-        if !written_files::stays_inside(&file.to_string_lossy()) || file.components().count() != 1 {
+        // A name of dots would lead out of the archive, and a slash out of the destination.
+        if !written_files::stays_inside(chart.name()) || file.components().count() != 1 {
             return Err(Failure::new(format!("{:?} is not a valid chart name", chart.name())));
         }
         let path = self.destination()?.join(file);
