@@ -3,6 +3,7 @@
 //! Dependencies in directories (`file://`) are packed; those that lie in `charts/` already are kept. One that only a
 //! repository on the network has is an error that says which repository.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -102,7 +103,10 @@ pub fn plan(
     let Some(declared) = &chart.metadata.dependencies else {
         return Ok(DependencyUpdate::default());
     };
-    let mut update = DependencyUpdate { dependencies: declared.len(), ..DependencyUpdate::default() };
+    let mut update = DependencyUpdate {
+        dependencies: declared.len(),
+        ..DependencyUpdate::default()
+    };
     let mut locked = Vec::with_capacity(declared.len());
     let (mut unfit, mut remote) = (Vec::new(), Vec::new());
     for dependency in declared {
@@ -150,9 +154,11 @@ fn find(
     dependency: &Dependency,
     warn: WarningSink<'_>,
 ) -> Result<Found, DependencyUpdateError> {
-    Constraint::parse(&dependency.version, EDITION).map_err(|error| DependencyUpdateError::InvalidConstraint {
-        name: dependency.name.clone(),
-        message: error.to_string(),
+    Constraint::parse(&dependency.version, EDITION).map_err(|error| {
+        DependencyUpdateError::InvalidConstraint {
+            name: dependency.name.clone(),
+            message: error.to_string(),
+        }
     })?;
     let fits = |version: &str| {
         Spelled::parse(version, EDITION).is_ok() && is_compatible_range(&dependency.version, version)
@@ -163,14 +169,23 @@ fn find(
             return Err(DependencyUpdateError::DirectoryNotFound(path));
         }
         let subchart = loader::load_directory(&path, warn)?;
-        return Ok(if fits(&subchart.metadata.version) { Found::Packed(subchart) } else { Found::Unfit });
+        return Ok(if fits(&subchart.metadata.version) {
+            Found::Packed(subchart)
+        } else {
+            Found::Unfit
+        });
     }
-    let there = chart.dependencies.iter().find(|subchart| subchart.name() == dependency.name);
+    let there = chart
+        .dependencies
+        .iter()
+        .find(|subchart| subchart.name() == dependency.name);
     Ok(match there {
         Some(subchart) if fits(&subchart.metadata.version) => Found::There(subchart.metadata.version.clone()),
         Some(_) if dependency.repository.is_empty() => Found::Unfit,
         None if dependency.repository.is_empty() => {
-            return Err(DependencyUpdateError::DirectoryNotFound(directory.join("charts").join(&dependency.name)));
+            return Err(DependencyUpdateError::DirectoryNotFound(
+                directory.join("charts").join(&dependency.name),
+            ));
         }
         _ => Found::Remote,
     })
@@ -179,13 +194,21 @@ fn find(
 fn lock_entry(dependency: &Dependency, version: &str) -> Dependency {
     Dependency {
         name: dependency.name.clone(),
-        version: if dependency.repository.is_empty() { dependency.version.clone() } else { version.to_owned() },
+        version: if dependency.repository.is_empty() {
+            dependency.version.clone()
+        } else {
+            version.to_owned()
+        },
         repository: dependency.repository.clone(),
         ..Dependency::default()
     }
 }
 
-fn pack(subchart: &Chart, directory: &Path, update: &mut DependencyUpdate) -> Result<(), DependencyUpdateError> {
+fn pack(
+    subchart: &Chart,
+    directory: &Path,
+    update: &mut DependencyUpdate,
+) -> Result<(), DependencyUpdateError> {
     let charts = directory.join("charts");
     let path = charts.join(archive::file_name(subchart));
     if update.new_files.iter().any(|file| file.path == path) {
@@ -194,8 +217,12 @@ fn pack(subchart: &Chart, directory: &Path, update: &mut DependencyUpdate) -> Re
     let mut content = Vec::new();
     archive::write(subchart, &mut content, PackageOptions::default())?;
     let entries = fs::read_dir(&charts).into_iter().flatten().flatten();
-    for other in entries.map(|entry| entry.path()).filter(|other| *other != path && other.is_file()) {
-        let is_same_chart = loader::load(&other, &mut |_| {}).is_ok_and(|other| other.name() == subchart.name());
+    for other in entries
+        .map(|entry| entry.path())
+        .filter(|other| *other != path && other.is_file())
+    {
+        let is_same_chart =
+            loader::load(&other, &mut |_| {}).is_ok_and(|other| other.name() == subchart.name());
         if is_same_chart {
             update.outdated.push(other);
         }
@@ -215,20 +242,46 @@ fn lock(
     let failed = |error: serde_json::Error| DependencyUpdateError::Lock(error.to_string());
     // Go writes these characters of JSON as escapes, and the digest is that of Go's text.
     let text = serde_json::to_string(&(declared, &locked)).map_err(failed)?;
-    let text = [('<', "\\u003c"), ('>', "\\u003e"), ('&', "\\u0026"), ('\u{2028}', "\\u2028"), ('\u{2029}', "\\u2029")]
-        .iter()
-        .fold(text, |text, (character, escape)| text.replace(*character, escape));
+    let text = [
+        ('<', "\\u003c"),
+        ('>', "\\u003e"),
+        ('&', "\\u0026"),
+        ('\u{2028}', "\\u2028"),
+        ('\u{2029}', "\\u2029"),
+    ]
+    .iter()
+    .fold(text, |text, (character, escape)| text.replace(*character, escape));
     let hash = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, text.as_bytes());
-    let hexadecimal: String = hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-    let digest = format!("sha256:{hexadecimal}");
+    let mut digest = "sha256:".to_owned();
+    for byte in hash.as_ref() {
+        // Writing to memory cannot fail.
+        write!(digest, "{byte:02x}").ok();
+    }
     if chart.lock.as_ref().is_some_and(|lock| lock.digest == digest) {
         return Ok(());
     }
-    let generated = source.now().to_zoned(source.local_zone()).strftime("%Y-%m-%dT%H:%M:%S%.f%:z").to_string();
+    let generated = source
+        .now()
+        .to_zoned(source.local_zone())
+        .strftime("%Y-%m-%dT%H:%M:%S%.f%:z")
+        .to_string();
     let generated = crate::lock::normalize_time(&generated).map_err(DependencyUpdateError::Lock)?;
-    let lock = Lock { generated, digest, dependencies: Some(locked) };
-    let content = crate::document::write(&lock).map_err(DependencyUpdateError::Lock)?.into_bytes();
-    let name = if chart.metadata.api_version == API_VERSION_V1 { "requirements.lock" } else { "Chart.lock" };
-    update.new_files.push(NewFile { path: directory.join(name), content });
+    let lock = Lock {
+        generated,
+        digest,
+        dependencies: Some(locked),
+    };
+    let content = crate::document::write(&lock)
+        .map_err(DependencyUpdateError::Lock)?
+        .into_bytes();
+    let name = if chart.metadata.api_version == API_VERSION_V1 {
+        "requirements.lock"
+    } else {
+        "Chart.lock"
+    };
+    update.new_files.push(NewFile {
+        path: directory.join(name),
+        content,
+    });
     Ok(())
 }

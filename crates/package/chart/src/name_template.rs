@@ -4,7 +4,9 @@ use std::rc::Rc;
 use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
-use gotemplate::{Call, Dialect, Executor, Failure, Function, Functions, Options, Parsed, Templates, Type, Value};
+use gotemplate::{
+    Call, Dialect, Executor, Failure, Function, Functions, Options, Parsed, Templates, Type, Value,
+};
 use thiserror::Error;
 
 use crate::functions;
@@ -16,13 +18,25 @@ const NAME: &str = "name-template";
 
 /// Functions that Helm adds to Sprig's for charts; a name is no chart.
 const ONLY_IN_CHARTS: &[&str] = &[
-    "include", "tpl", "required", "lookup", "toYaml", "mustToYaml", "toYamlPretty", "fromYaml", "fromYamlArray",
-    "toToml", "fromToml", "fromJsonArray",
+    "include",
+    "tpl",
+    "required",
+    "lookup",
+    "toYaml",
+    "mustToYaml",
+    "toYamlPretty",
+    "fromYaml",
+    "fromYamlArray",
+    "toToml",
+    "fromToml",
+    "fromJsonArray",
 ];
 
 /// Functions that charts may not call, but the person at the command line may.
 static ONLY_HERE: &[Function] = &[
-    Function::new("env", &[Type::String], |call| Ok(Value::string(variable(&call.string(0))))),
+    Function::new("env", &[Type::String], |call| {
+        Ok(Value::string(variable(&call.string(0))))
+    }),
     Function::new("expandenv", &[Type::String], expand),
 ];
 
@@ -44,7 +58,10 @@ pub fn render(template: &str) -> Result<String, NameTemplateError> {
         .map_err(|error| NameTemplateError(error.to_string()))?;
     let mut templates = Templates::default();
     templates.add_over_everything(&parsed);
-    let options = Options { dialect: Dialect::Go1_23, ..Options::default() };
+    let options = Options {
+        dialect: Dialect::Go1_23,
+        ..Options::default()
+    };
     let host = Host::new(Rc::new(SystemSource), Rc::new(NoCluster));
     Executor::new(Arc::new(templates), options, &host)
         .execute(NAME.as_bytes(), NAME, Value::Nil)
@@ -53,7 +70,10 @@ pub fn render(template: &str) -> Result<String, NameTemplateError> {
 }
 
 fn variable(name: &str) -> String {
-    std::env::var_os(name).unwrap_or_default().to_string_lossy().into_owned()
+    std::env::var_os(name)
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
 }
 
 /// Replaces `$name` and `${name}`, as the shell does.
@@ -92,14 +112,27 @@ mod tests {
             ("plain", Ok("plain")),
             ("{{ \"ABC\" | lower }}-{{ add 1 2 }}", Ok("abc-3")),
             ("{{ env \"BATON_NO_SUCH_VARIABLE\" }}x", Ok("x")),
-            ("{{ expandenv \"a$BATON_NO_SUCH_VARIABLE-${BATON_NO_SUCH_VARIABLE}b\" }}", Ok("a-b")),
-            ("{{ include \"a\" . }}", Err("template: name-template:1: function \"include\" not defined")),
-            ("{{ foo }}", Err("template: name-template:1: function \"foo\" not defined")),
+            (
+                "{{ expandenv \"a$BATON_NO_SUCH_VARIABLE-${BATON_NO_SUCH_VARIABLE}b\" }}",
+                Ok("a-b"),
+            ),
+            (
+                "{{ include \"a\" . }}",
+                Err("template: name-template:1: function \"include\" not defined"),
+            ),
+            (
+                "{{ foo }}",
+                Err("template: name-template:1: function \"foo\" not defined"),
+            ),
             ("{{ define \"x\" }}{{ end }}", Ok("")),
         ];
         for (template, expected) in rows {
             let name = render(template).map_err(|error| error.to_string());
-            assert_eq!(name, expected.map(str::to_owned).map_err(str::to_owned), "{template}");
+            assert_eq!(
+                name,
+                expected.map(str::to_owned).map_err(str::to_owned),
+                "{template}"
+            );
         }
     }
 }

@@ -59,7 +59,13 @@ mod tests {
         };
         let chart = crate::loader::load_files(vec![file], &mut |_| {}).expect("a chart");
         let packed = prepare(Arc::clone(&chart), Some("2.0.0+b"), Some("x")).expect("a chart");
-        assert_eq!((packed.metadata.version.as_str(), packed.metadata.app_version.as_str()), ("2.0.0+b", "x"));
+        assert_eq!(
+            (
+                packed.metadata.version.as_str(),
+                packed.metadata.app_version.as_str()
+            ),
+            ("2.0.0+b", "x")
+        );
         assert_eq!(chart.metadata.version, "1.0.0");
         let error = prepare(chart, Some("x"), None).expect_err("no version");
         assert_eq!(error.to_string(), "Invalid Semantic Version");

@@ -52,7 +52,10 @@ pub fn show(chart: &Chart, part: Part) -> Result<Vec<u8>, String> {
     if is_shown(Part::Crds) {
         let mut definitions = Vec::new();
         collect_crds(chart, &mut definitions);
-        if definitions.first().is_some_and(|first| !first.data.starts_with(b"---")) {
+        if definitions
+            .first()
+            .is_some_and(|first| !first.data.starts_with(b"---"))
+        {
             separator(&mut output);
         }
         for definition in definitions {
@@ -63,7 +66,11 @@ pub fn show(chart: &Chart, part: Part) -> Result<Vec<u8>, String> {
 }
 
 fn readme(chart: &Chart) -> Option<&File> {
-    let is_readme = |file: &&File| README_NAMES.iter().any(|name| file.name.eq_ignore_ascii_case(name));
+    let is_readme = |file: &&File| {
+        README_NAMES
+            .iter()
+            .any(|name| file.name.eq_ignore_ascii_case(name))
+    };
     chart.files.iter().find(is_readme)
 }
 
@@ -82,7 +89,10 @@ mod tests {
 
     #[test]
     fn parts_are_separated_only_when_all_are_shown() {
-        let file = |name: &str, data: &'static str| File { name: name.to_owned(), data: Bytes::from_static(data.as_bytes()) };
+        let file = |name: &str, data: &'static str| File {
+            name: name.to_owned(),
+            data: Bytes::from_static(data.as_bytes()),
+        };
         let chart = crate::loader::load_files(
             vec![
                 file("Chart.yaml", "version: 1.0.0\nname: a\napiVersion: v2\n"),
@@ -103,6 +113,9 @@ mod tests {
         assert_eq!(text(Part::Values), values);
         assert_eq!(text(Part::Readme), readme);
         assert_eq!(text(Part::Crds), crds);
-        assert_eq!(text(Part::All), format!("{definition}---\n{values}---\n{readme}---\n{crds}"));
+        assert_eq!(
+            text(Part::All),
+            format!("{definition}---\n{values}---\n{readme}---\n{crds}")
+        );
     }
 }

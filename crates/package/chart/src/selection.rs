@@ -19,13 +19,17 @@ pub struct TemplateNotFound(pub String);
 ///
 /// A template is named by its path inside the chart; patterns such as `templates/*.yaml` are allowed.
 pub fn show_only(stream: &Bytes, templates: &[String]) -> Result<Vec<u8>, TemplateNotFound> {
-    let documents: Vec<(Option<String>, Bytes)> =
-        split(stream).into_iter().map(|document| (path_in_chart(&document), document)).collect();
+    let documents: Vec<(Option<String>, Bytes)> = split(stream)
+        .into_iter()
+        .map(|document| (path_in_chart(&document), document))
+        .collect();
     let mut output = Vec::new();
     for template in templates {
         let mut is_found = false;
         for (path, document) in &documents {
-            let matches = path.as_ref().is_some_and(|path| path_pattern::matches(template, path).unwrap_or(false));
+            let matches = path
+                .as_ref()
+                .is_some_and(|path| path_pattern::matches(template, path).unwrap_or(false));
             if matches {
                 is_found = true;
                 output.extend_from_slice(b"---\n");
@@ -43,7 +47,9 @@ pub fn show_only(stream: &Bytes, templates: &[String]) -> Result<Vec<u8>, Templa
 /// The path that the document's comment names, without the chart in front.
 fn path_in_chart(document: &[u8]) -> Option<String> {
     memmem::find_iter(document, SOURCE).find_map(|at| {
-        let line = document[at + SOURCE.len()..].split(|byte| *byte == b'\n').next()?;
+        let line = document[at + SOURCE.len()..]
+            .split(|byte| *byte == b'\n')
+            .next()?;
         let slash = line.iter().position(|byte| *byte == b'/').filter(|at| *at > 0)?;
         let path = line.get(slash + 1..).filter(|path| !path.is_empty())?;
         Some(String::from_utf8_lossy(path).into_owned())
@@ -69,10 +75,19 @@ mod tests {
             "---\n# Source: c/charts/s/templates/b.yaml\nb: 2\n",
             "---\n# Source: c/templates/c.yaml\nc: 3\n",
         );
-        assert_eq!(only(&["templates/c.yaml", "templates/a.yaml"]), Ok(format!("{c}{a}")));
+        assert_eq!(
+            only(&["templates/c.yaml", "templates/a.yaml"]),
+            Ok(format!("{c}{a}"))
+        );
         assert_eq!(only(&["templates/*.yaml"]), Ok(format!("{a}{c}")));
         assert_eq!(only(&["charts/s/templates/b.yaml"]), Ok(b.to_owned()));
-        assert_eq!(only(&["templates"]), Err(TemplateNotFound("templates".to_owned())));
-        assert_eq!(only(&["templates/a.yaml", "b"]), Err(TemplateNotFound("b".to_owned())));
+        assert_eq!(
+            only(&["templates"]),
+            Err(TemplateNotFound("templates".to_owned()))
+        );
+        assert_eq!(
+            only(&["templates/a.yaml", "b"]),
+            Err(TemplateNotFound("b".to_owned()))
+        );
     }
 }

@@ -1,9 +1,12 @@
 //! Flags that several commands share, read as Helm reads them.
 
+use std::ffi::OsString;
+
 use chart::capabilities::KubeVersion;
 use chart::value_options::ValueOptions;
-use clap::Args;
+use clap::builder::ArgAction;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Args, Command};
 
 use crate::failure::Failure;
 
@@ -49,7 +52,13 @@ impl ValueFlags {
 #[command(next_help_heading = "Cluster")]
 pub(crate) struct ClusterFlags {
     /// The namespace that templates see as .Release.Namespace
-    #[arg(short, long, env = "HELM_NAMESPACE", hide_env_values = true, allow_hyphen_values = true)]
+    #[arg(
+        short,
+        long,
+        env = "HELM_NAMESPACE",
+        hide_env_values = true,
+        allow_hyphen_values = true
+    )]
     namespace: Option<String>,
     /// The version of Kubernetes that templates see
     #[arg(long, value_name = "VERSION", allow_hyphen_values = true)]
@@ -58,7 +67,13 @@ pub(crate) struct ClusterFlags {
     #[arg(long, value_name = "FILE", allow_hyphen_values = true)]
     kubeconfig: Option<String>,
     /// The context of that file to take in place of the current one
-    #[arg(long, value_name = "CONTEXT", env = "HELM_KUBECONTEXT", hide_env_values = true, allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "CONTEXT",
+        env = "HELM_KUBECONTEXT",
+        hide_env_values = true,
+        allow_hyphen_values = true
+    )]
     kube_context: Option<String>,
 }
 
@@ -68,7 +83,9 @@ impl ClusterFlags {
         self.namespace
             .clone()
             .filter(|namespace| !namespace.is_empty())
-            .or_else(|| crate::kubeconfig::namespace(self.kubeconfig.as_deref(), self.kube_context.as_deref()))
+            .or_else(|| {
+                crate::kubeconfig::namespace(self.kubeconfig.as_deref(), self.kube_context.as_deref())
+            })
             .unwrap_or_else(|| "default".to_owned())
     }
 
@@ -86,8 +103,11 @@ impl ClusterFlags {
 pub(crate) fn comma_separated(flag: &str, values: &[String]) -> Result<Vec<String>, Failure> {
     let mut items = Vec::new();
     for value in values.iter().filter(|value| !value.is_empty()) {
-        split_csv(value, &mut items)
-            .map_err(|reason| Failure::new(format!("invalid argument {value:?} for \"{flag}\" flag: {reason}")))?;
+        split_csv(value, &mut items).map_err(|reason| {
+            Failure::new(format!(
+                "invalid argument {value:?} for \"{flag}\" flag: {reason}"
+            ))
+        })?;
     }
     Ok(items)
 }
@@ -96,7 +116,9 @@ fn split_csv(line: &str, items: &mut Vec<String>) -> Result<(), &'static str> {
     let mut rest = line;
     loop {
         let Some(quoted) = rest.strip_prefix('"') else {
-            let (item, tail) = rest.split_once(',').map_or((rest, None), |(item, tail)| (item, Some(tail)));
+            let (item, tail) = rest
+                .split_once(',')
+                .map_or((rest, None), |(item, tail)| (item, Some(tail)));
             if item.contains('"') {
                 return Err("parse error on line 1: bare \" in non-quoted field");
             }
@@ -141,6 +163,49 @@ pub(crate) fn switch(text: &str) -> Result<bool, String> {
     }
 }
 
+/// Replaces `--switch=true` by `--switch`, and takes `--switch=false` out together with what it revokes.
+pub(crate) fn plain_switches(
+    program: &Command,
+    arguments: impl IntoIterator<Item = OsString>,
+) -> Result<Vec<OsString>, Failure> {
+    let is_switch = |name: &str| {
+        program
+            .get_subcommands()
+            .flat_map(Command::get_arguments)
+            .any(|argument| {
+                argument.get_long() == Some(name) && matches!(argument.get_action(), ArgAction::SetTrue)
+            })
+    };
+    let mut plain: Vec<OsString> = Vec::new();
+    let mut arguments = arguments.into_iter();
+    while let Some(argument) = arguments.next() {
+        if argument == "--" {
+            plain.push(argument);
+            plain.extend(arguments);
+            break;
+        }
+        let spelled = argument
+            .to_str()
+            .and_then(|text| text.strip_prefix("--")?.split_once('='));
+        let Some((name, value)) = spelled.filter(|(name, _)| is_switch(name)) else {
+            plain.push(argument);
+            continue;
+        };
+        let flag = format!("--{name}");
+        plain.retain(|earlier| *earlier != *flag);
+        match switch(value) {
+            Ok(true) => plain.push(flag.into()),
+            Ok(false) => {}
+            Err(reason) => {
+                return Err(Failure::new(format!(
+                    "invalid argument {value:?} for \"{flag}\" flag: {reason}"
+                )));
+            }
+        }
+    }
+    Ok(plain)
+}
+
 /// Says what is wrong with a command line, in Helm's words where it has them.
 pub(crate) fn usage_error(error: &clap::Error) -> Failure {
     let context = |kind| match error.get(kind) {
@@ -152,7 +217,11 @@ pub(crate) fn usage_error(error: &clap::Error) -> Failure {
     match error.kind() {
         ErrorKind::UnknownArgument if argument.starts_with("--") => {
             let similar = context(ContextKind::SuggestedArg);
-            let hint = if similar.is_empty() { String::new() } else { format!("; did you mean {similar}?") };
+            let hint = if similar.is_empty() {
+                String::new()
+            } else {
+                format!("; did you mean {similar}?")
+            };
             Failure::new(format!("unknown flag: {argument}{hint}"))
         }
         ErrorKind::UnknownArgument if argument.starts_with('-') => {
@@ -160,11 +229,18 @@ pub(crate) fn usage_error(error: &clap::Error) -> Failure {
         }
         ErrorKind::InvalidSubcommand => {
             let command = context(ContextKind::InvalidSubcommand);
-            Failure::new(format!("unknown command {command:?} for \"baton\"\nRun 'baton --help' for usage."))
+            Failure::new(format!(
+                "unknown command {command:?} for \"baton\"\nRun 'baton --help' for usage."
+            ))
         }
         _ => {
             let text = error.to_string();
-            Failure::new(text.strip_prefix("error: ").unwrap_or(&text).trim_end().to_owned())
+            Failure::new(
+                text.strip_prefix("error: ")
+                    .unwrap_or(&text)
+                    .trim_end()
+                    .to_owned(),
+            )
         }
     }
 }
@@ -184,6 +260,35 @@ mod tests {
         assert_eq!(split("\"a"), None);
         assert_eq!(split("\"a\"b"), None);
         assert_eq!(split(""), Some(vec![]));
+    }
+
+    #[test]
+    fn a_switch_can_be_given_a_value_and_revoked() {
+        let program = Command::new("baton").subcommand(
+            Command::new("a")
+                .arg(clap::Arg::new("x").long("x").action(ArgAction::SetTrue))
+                .arg(clap::Arg::new("y").long("y")),
+        );
+        let plain = |line: &str| {
+            let arguments = plain_switches(&program, line.split(' ').map(OsString::from)).ok()?;
+            Some(
+                arguments
+                    .iter()
+                    .map(|argument| argument.to_string_lossy())
+                    .collect::<Vec<_>>()
+                    .join(" "),
+            )
+        };
+        assert_eq!(
+            plain("baton a --x=true --y=1").as_deref(),
+            Some("baton a --x --y=1")
+        );
+        assert_eq!(plain("baton a --x b --x=F").as_deref(), Some("baton a b"));
+        assert_eq!(
+            plain("baton a -- --x=true").as_deref(),
+            Some("baton a -- --x=true")
+        );
+        assert_eq!(plain("baton a --x=maybe"), None);
     }
 
     #[test]

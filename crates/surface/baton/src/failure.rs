@@ -19,15 +19,24 @@ pub(crate) enum Failure {
 
 impl Failure {
     pub(crate) fn new(text: impl Into<String>) -> Self {
-        Self::Message { text: text.into(), diagnosis: Diagnosis::default() }
+        Self::Message {
+            text: text.into(),
+            diagnosis: Diagnosis::default(),
+        }
     }
 
     pub(crate) fn with_diagnosis(text: impl Into<String>, diagnosis: Diagnosis) -> Self {
-        Self::Message { text: text.into(), diagnosis }
+        Self::Message {
+            text: text.into(),
+            diagnosis,
+        }
     }
 
     pub(crate) fn with_hint(text: impl Into<String>, hint: &str) -> Self {
-        let diagnosis = Diagnosis { hints: vec![hint.to_owned()], ..Diagnosis::default() };
+        let diagnosis = Diagnosis {
+            hints: vec![hint.to_owned()],
+            ..Diagnosis::default()
+        };
         Self::with_diagnosis(text, diagnosis)
     }
 

@@ -17,7 +17,10 @@ fn read_all(file: Option<&str>) -> Vec<Value> {
         Some(file) => vec![file.into()],
         None => match std::env::var_os("KUBECONFIG").filter(|list| !list.is_empty()) {
             Some(list) => std::env::split_paths(&list).collect(),
-            None => std::env::home_dir().map(|home| home.join(".kube/config")).into_iter().collect(),
+            None => std::env::home_dir()
+                .map(|home| home.join(".kube/config"))
+                .into_iter()
+                .collect(),
         },
     };
     files
@@ -31,9 +34,11 @@ fn read_all(file: Option<&str>) -> Vec<Value> {
 /// Of several files the first one that knows the answer counts.
 fn namespace_in(files: &[Value], context: Option<&str>) -> Option<String> {
     let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
-    let context = context
-        .map(str::to_owned)
-        .or_else(|| files.iter().find_map(|file| file.get("current-context").and_then(text)))?;
+    let context = context.map(str::to_owned).or_else(|| {
+        files
+            .iter()
+            .find_map(|file| file.get("current-context").and_then(text))
+    })?;
     files
         .iter()
         .filter_map(|file| file.get("contexts")?.as_array())

@@ -13,10 +13,10 @@ mod written_files;
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use clap::error::ErrorKind;
+use clap::{CommandFactory as _, Parser};
 
-use crate::arguments::usage_error;
+use crate::arguments::{plain_switches, usage_error};
 use crate::commands::Command;
 use crate::terminal::Terminal;
 
@@ -38,10 +38,12 @@ struct Program {
 
 fn main() -> ExitCode {
     let mut terminal = Terminal::new();
-    let outcome = match Program::try_parse() {
-        Ok(program) => program.command.run(&mut terminal),
-        Err(help) if is_help(help.kind()) => terminal.print_help(&help),
-        Err(error) => Err(usage_error(&error)),
+    let outcome = match plain_switches(&Program::command(), std::env::args_os()).map(Program::try_parse_from)
+    {
+        Err(failure) => Err(failure),
+        Ok(Ok(program)) => program.command.run(&mut terminal),
+        Ok(Err(help)) if is_help(help.kind()) => terminal.print_help(&help),
+        Ok(Err(error)) => Err(usage_error(&error)),
     };
     terminal.finish(outcome)
 }
@@ -51,6 +53,8 @@ fn main() -> ExitCode {
 fn is_help(kind: ErrorKind) -> bool {
     matches!(
         kind,
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+        ErrorKind::DisplayHelp
+            | ErrorKind::DisplayVersion
+            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     )
 }

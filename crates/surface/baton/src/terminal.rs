@@ -34,21 +34,35 @@ impl Terminal {
     }
 
     /// Prints a result as it is; it need not be text.
-    #[expect(clippy::unused_self, reason = "there is one way to standard output, and it is this one")]
+    #[expect(
+        clippy::unused_self,
+        reason = "there is one way to standard output, and it is this one"
+    )]
     pub(crate) fn print(&mut self, output: &[u8]) -> Result<(), Failure> {
         let mut stdout = io::stdout().lock();
-        stdout.write_all(output).and_then(|()| stdout.flush()).map_err(|error| Failure::output(&error))
+        stdout
+            .write_all(output)
+            .and_then(|()| stdout.flush())
+            .map_err(|error| Failure::output(&error))
     }
 
     /// Prints the text that `--help` and `--version` ask for.
-    #[expect(clippy::unused_self, reason = "there is one way to standard output, and it is this one")]
+    #[expect(
+        clippy::unused_self,
+        reason = "there is one way to standard output, and it is this one"
+    )]
     pub(crate) fn print_help(&mut self, help: &clap::Error) -> Result<(), Failure> {
         let mut stdout = anstream::stdout().lock();
-        write!(stdout, "{}", help.render().ansi()).and_then(|()| stdout.flush()).map_err(|error| Failure::output(&error))
+        write!(stdout, "{}", help.render().ansi())
+            .and_then(|()| stdout.flush())
+            .map_err(|error| Failure::output(&error))
     }
 
     /// Prints a remark. Nobody may be listening, and that is no reason to stop.
-    #[expect(clippy::unused_self, reason = "there is one way to standard error, and it is this one")]
+    #[expect(
+        clippy::unused_self,
+        reason = "there is one way to standard error, and it is this one"
+    )]
     pub(crate) fn remark(&mut self, text: impl Display) {
         writeln!(io::stderr(), "{text}").ok();
     }
@@ -67,47 +81,64 @@ impl Terminal {
     }
 
     fn report(&self, text: &str, diagnosis: &Diagnosis) -> String {
-        let mut report = format!("{} {text}\n", self.styled(ERROR, "Error:"));
+        let mut lines = vec![format!("{} {text}", self.styled(ERROR, "Error:"))];
         for excerpt in &diagnosis.excerpts {
-            self.append_excerpt(&mut report, excerpt);
+            self.draw(excerpt, &mut lines);
         }
-        for note in &diagnosis.notes {
-            report.push_str(&format!("  {} {note}\n", self.styled(FRAME, "=")));
-        }
+        lines.extend(
+            diagnosis
+                .notes
+                .iter()
+                .map(|note| format!("  {} {note}", self.styled(FRAME, "="))),
+        );
         if self.is_watched {
-            for hint in &diagnosis.hints {
-                report.push_str(&format!("{} {hint}\n", self.styled(HINT, "hint:")));
-            }
+            lines.extend(
+                diagnosis
+                    .hints
+                    .iter()
+                    .map(|hint| format!("{} {hint}", self.styled(HINT, "hint:"))),
+            );
         }
-        report
+        lines.push(String::new());
+        lines.join("\n")
     }
 
-    fn append_excerpt(&self, report: &mut String, excerpt: &Excerpt) {
+    fn draw(&self, excerpt: &Excerpt, lines: &mut Vec<String>) {
         let last = excerpt.first_line + excerpt.lines.len().saturating_sub(1);
         let width = last.to_string().len();
-        let bar = self.styled(FRAME, "|");
-        report.push_str(&format!("{:width$} {} {}\n", "", self.styled(FRAME, "-->"), excerpt.title));
-        report.push_str(&format!(" {:width$} {bar}\n", ""));
+        let (bar, pointer) = (self.styled(FRAME, "|"), self.styled(ERROR, ">"));
+        lines.push(format!(
+            "{:width$} {} {}",
+            "",
+            self.styled(FRAME, "-->"),
+            excerpt.title
+        ));
+        lines.push(format!(" {:width$} {bar}", ""));
         for (number, line) in (excerpt.first_line..).zip(&excerpt.lines) {
+            let is_meant = number == excerpt.line;
+            // Where no caret says which line is meant, its bar does.
+            let is_pointed_at = is_meant && excerpt.caret.is_none() && excerpt.lines.len() > 1;
+            let edge = if is_pointed_at { &pointer } else { &bar };
             let shown = self.styled(FRAME, &format!("{number:width$}"));
-            report.push_str(format!(" {shown} {bar} {line}").trim_end());
-            report.push('\n');
-            if number == excerpt.line {
-                let label = excerpt.label.as_deref().unwrap_or_default();
-                match excerpt.caret {
-                    Some(column) => {
-                        let caret = self.styled(ERROR, "^");
-                        report.push_str(format!(" {:width$} {bar} {:column$}{caret} {label}", "", "").trim_end());
-                        report.push('\n');
-                    }
-                    None if label.is_empty() => {}
-                    None => report.push_str(&format!(" {:width$} {bar} {label}\n", "")),
+            lines.push(format!(" {shown} {edge} {line}").trim_end().to_owned());
+            let label = excerpt.label.as_deref().unwrap_or_default();
+            match excerpt.caret {
+                Some(column) if is_meant => {
+                    let caret = self.styled(ERROR, "^");
+                    let mark = format!(" {:width$} {bar} {:column$}{caret} {label}", "", "");
+                    lines.push(mark.trim_end().to_owned());
                 }
+                None if is_meant && !label.is_empty() => lines.push(format!(" {:width$} {bar} {label}", "")),
+                _ => {}
             }
         }
     }
 
     fn styled(&self, style: Style, text: &str) -> String {
-        if self.has_colours { format!("{style}{text}{style:#}") } else { text.to_owned() }
+        if self.has_colours {
+            format!("{style}{text}{style:#}")
+        } else {
+            text.to_owned()
+        }
     }
 }

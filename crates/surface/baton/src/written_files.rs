@@ -12,7 +12,9 @@ const FILE_MODE: u32 = 0o666;
 
 /// Tells whether a path, joined to a directory, stays inside it.
 pub(crate) fn stays_inside(path: &str) -> bool {
-    Path::new(path).components().all(|component| matches!(component, Component::Normal(_) | Component::CurDir))
+    Path::new(path)
+        .components()
+        .all(|component| matches!(component, Component::Normal(_) | Component::CurDir))
 }
 
 /// Writes one file with what `content` writes.
@@ -42,7 +44,10 @@ pub(crate) fn write_all(files: &[(PathBuf, Vec<u8>)]) -> io::Result<()> {
 }
 
 fn create_beside(path: &Path) -> io::Result<NamedTempFile> {
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let directory = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     fs::create_dir_all(directory)?;
     let mut builder = tempfile::Builder::new();
     builder.prefix(".baton-");
@@ -57,7 +62,13 @@ mod tests {
 
     #[test]
     fn a_path_that_climbs_leaves() {
-        for (path, inside) in [("a/b", true), ("a/./b", true), ("../a", false), ("a/../../b", false), ("/a", false)] {
+        for (path, inside) in [
+            ("a/b", true),
+            ("a/./b", true),
+            ("../a", false),
+            ("a/../../b", false),
+            ("/a", false),
+        ] {
             assert_eq!(stays_inside(path), inside, "{path}");
         }
     }
@@ -71,7 +82,10 @@ mod tests {
             Err(io::Error::other("no more"))
         });
         assert_eq!(outcome.expect_err("a failure").to_string(), "no more");
-        assert_eq!(fs::read_dir(world.path().join("a")).expect("a directory").count(), 0);
+        assert_eq!(
+            fs::read_dir(world.path().join("a")).expect("a directory").count(),
+            0
+        );
         write_all(&[(path.clone(), b"whole".to_vec())]).expect("written");
         assert_eq!(fs::read(&path).expect("a file"), b"whole");
     }

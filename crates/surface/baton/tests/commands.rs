@@ -12,8 +12,14 @@ fn example() -> World {
         ("values.yaml", "# How many.\nreplicas: 1\nold: 2\n"),
         ("README.md", "# Demo\n"),
         ("crds/a.yaml", "kind: CustomResourceDefinition\n"),
-        ("templates/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: fixed\ndata:\n  a: \"{{ .Values.replicas }}{{ .Values.unknown }}\"\n"),
-        ("templates/s.yaml", "apiVersion: v1\nkind: Secret\nmetadata:\n  name: {{ .Release.Name }}\ndata:\n  a: {{ randAlphaNum 5 | b64enc }}\n"),
+        (
+            "templates/a.yaml",
+            "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: fixed\ndata:\n  a: \"{{ .Values.replicas }}{{ .Values.unknown }}\"\n",
+        ),
+        (
+            "templates/s.yaml",
+            "apiVersion: v1\nkind: Secret\nmetadata:\n  name: {{ .Release.Name }}\ndata:\n  a: {{ randAlphaNum 5 | b64enc }}\n",
+        ),
     ])
 }
 
@@ -24,32 +30,73 @@ fn parts_of_a_chart_are_shown() {
         assert_snapshot!(format!("show_{part}"), world.see(&["show", part, "demo"]));
     }
     assert_snapshot!("show_nothing", world.see(&["show", "all", "./none"]));
-    assert_snapshot!("show_jsonpath", world.see(&["show", "values", "demo", "--jsonpath", "{.replicas}"]));
+    assert_snapshot!(
+        "show_jsonpath",
+        world.see(&["show", "values", "demo", "--jsonpath", "{.replicas}"])
+    );
 }
 
 #[test]
 fn charts_are_checked_by_helms_rules_and_then_by_batons() {
-    let world = example().file("broken/Chart.yaml", "apiVersion: v2\nname: broken\nversion: not a version\n");
+    let world = example().file(
+        "broken/Chart.yaml",
+        "apiVersion: v2\nname: broken\nversion: not a version\n",
+    );
     assert_snapshot!("lint", world.see(&["lint", "demo"]));
     assert_snapshot!("lint_helm_only", world.see(&["lint", "demo", "--helm-only"]));
     assert_snapshot!("lint_quiet", world.see(&["lint", "demo", "--quiet"]));
     assert_snapshot!("lint_strict", world.see(&["lint", "demo", "--strict"]));
-    assert_snapshot!("lint_several", world.see(&["lint", "demo", "broken", "none", "none.tgz", "--helm-only"]));
+    assert_snapshot!(
+        "lint_several",
+        world.see(&["lint", "demo", "broken", "none", "none.tgz", "--helm-only"])
+    );
 }
 
 #[test]
 fn a_chart_is_packed_into_the_same_bytes_each_time() {
     let world = example();
-    assert_snapshot!("package", world.see(&["package", "demo", "-d", "out", "--version", "2.0.0", "--app-version", "7"]));
+    assert_snapshot!(
+        "package",
+        world.see(&[
+            "package",
+            "demo",
+            "-d",
+            "out",
+            "--version",
+            "2.0.0",
+            "--app-version",
+            "7"
+        ])
+    );
     let first = fs::read(world.path("out/demo-2.0.0.tgz")).expect("an archive");
-    world.run(&["package", "demo", "-d", "again", "--version", "2.0.0", "--app-version", "7"]);
-    assert_eq!(fs::read(world.path("again/demo-2.0.0.tgz")).expect("an archive"), first);
-    assert_snapshot!("package_shown", world.see(&["show", "chart", "out/demo-2.0.0.tgz"]));
+    world.run(&[
+        "package",
+        "demo",
+        "-d",
+        "again",
+        "--version",
+        "2.0.0",
+        "--app-version",
+        "7",
+    ]);
     assert_eq!(
-        world.run(&["template", "out/demo-2.0.0.tgz", "-s", "templates/a.yaml"]).stdout,
+        fs::read(world.path("again/demo-2.0.0.tgz")).expect("an archive"),
+        first
+    );
+    assert_snapshot!(
+        "package_shown",
+        world.see(&["show", "chart", "out/demo-2.0.0.tgz"])
+    );
+    assert_eq!(
+        world
+            .run(&["template", "out/demo-2.0.0.tgz", "-s", "templates/a.yaml"])
+            .stdout,
         world.run(&["template", "demo", "-s", "templates/a.yaml"]).stdout
     );
-    assert_snapshot!("package_lint", world.see(&["lint", "out/demo-2.0.0.tgz", "--helm-only"]));
+    assert_snapshot!(
+        "package_lint",
+        world.see(&["lint", "out/demo-2.0.0.tgz", "--helm-only"])
+    );
 }
 
 #[test]
@@ -61,7 +108,10 @@ fn a_chart_that_cannot_be_packed_leaves_no_archive() {
     let before = world.files();
     assert_snapshot!("package_nothing", world.see(&["package"]));
     assert_snapshot!("package_missing", world.see(&["package", "none"]));
-    assert_snapshot!("package_version", world.see(&["package", "demo", "--version", "x"]));
+    assert_snapshot!(
+        "package_version",
+        world.see(&["package", "demo", "--version", "x"])
+    );
     assert_snapshot!("package_dependencies", world.see(&["package", "needy"]));
     assert_snapshot!("package_update", world.see(&["package", "needy", "-u"]));
     assert_snapshot!("package_schema", world.see(&["package", "schema", "-d", "out"]));
@@ -71,12 +121,21 @@ fn a_chart_that_cannot_be_packed_leaves_no_archive() {
 #[test]
 fn the_example_chart_has_nothing_to_complain_about() {
     let world = World::new();
-    let chart = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../examples/inference-stack/chart");
+    let chart = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../../examples/inference-stack/chart"
+    );
     let linted = world.run(&["lint", chart, "--strict"]);
     let text = String::from_utf8_lossy(&linted.stdout).into_owned();
-    assert!(linted.status.success() && text.ends_with("1 chart(s) linted, 0 chart(s) failed\n"), "{text}");
+    assert!(
+        linted.status.success() && text.ends_with("1 chart(s) linted, 0 chart(s) failed\n"),
+        "{text}"
+    );
     let rendered = world.run(&["template", "demo", chart, "--namespace", "models"]);
-    assert_snapshot!("example", world.describe(&["template", "demo", "CHART", "--namespace", "models"], &rendered));
+    assert_snapshot!(
+        "example",
+        world.describe(&["template", "demo", "CHART", "--namespace", "models"], &rendered)
+    );
 }
 
 #[test]

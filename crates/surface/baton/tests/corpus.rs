@@ -45,7 +45,10 @@ struct Dice {
 impl Dice {
     fn new(seed: u64) -> Self {
         let now = Timestamp::from_second(1_700_000_000 + seed as i64 * 40_000_000).expect("a time");
-        Self { seeded: SeededSource::from_number(seed, now), keys: RefCell::default() }
+        Self {
+            seeded: SeededSource::from_number(seed, now),
+            keys: RefCell::default(),
+        }
     }
 }
 
@@ -67,7 +70,11 @@ impl Source for Dice {
     }
 
     fn rsa_private_key(&self, bits: u32) -> Vec<u8> {
-        self.keys.borrow_mut().entry(bits).or_insert_with(|| SystemSource.rsa_private_key(bits)).clone()
+        self.keys
+            .borrow_mut()
+            .entry(bits)
+            .or_insert_with(|| SystemSource.rsa_private_key(bits))
+            .clone()
     }
 }
 
@@ -75,29 +82,56 @@ impl Source for Dice {
 fn template(path: &Path, values_file: Option<&Path>, seed: u64) -> Printed {
     let mut errors = String::new();
     match try_template(path, values_file, seed, &mut errors) {
-        Ok(output) => Printed { output, errors, succeeded: true },
+        Ok(output) => Printed {
+            output,
+            errors,
+            succeeded: true,
+        },
         Err(text) => {
             writeln!(errors, "Error: {text}").expect("memory");
-            Printed { output: Vec::new(), errors, succeeded: false }
+            Printed {
+                output: Vec::new(),
+                errors,
+                succeeded: false,
+            }
         }
     }
 }
 
-fn try_template(path: &Path, values_file: Option<&Path>, seed: u64, errors: &mut String) -> Result<Vec<u8>, String> {
+fn try_template(
+    path: &Path,
+    values_file: Option<&Path>,
+    seed: u64,
+    errors: &mut String,
+) -> Result<Vec<u8>, String> {
     let mut warn = |warning: chart::warning::Warning| writeln!(errors, "{warning}").expect("memory");
-    let files = values_file.map(|file| file.to_string_lossy().into_owned()).into_iter().collect();
-    let options = ValueOptions { files, ..ValueOptions::default() };
-    let values = options.merge(&mut |name| value_options::read_file(name), None).map_err(|error| error.to_string())?;
+    let files = values_file
+        .map(|file| file.to_string_lossy().into_owned())
+        .into_iter()
+        .collect();
+    let options = ValueOptions {
+        files,
+        ..ValueOptions::default()
+    };
+    let values = options
+        .merge(&mut |name| value_options::read_file(name), None)
+        .map_err(|error| error.to_string())?;
     let chart = loader::load(path, &mut warn).map_err(|error| error.to_string())?;
     if !chart.metadata.is_installable() {
-        return Err(format!("{} charts are not installable", chart.metadata.chart_type));
+        return Err(format!(
+            "{} charts are not installable",
+            chart.metadata.chart_type
+        ));
     }
     if chart.metadata.deprecated {
         writeln!(errors, "WARNING: This chart is deprecated").expect("memory");
     }
     let mut warn = |warning: chart::warning::Warning| writeln!(errors, "{warning}").expect("memory");
     dependencies::check(&chart).map_err(|missing| missing.advice())?;
-    let capabilities = Capabilities { kube_version: KubeVersion::parse("v1.32.0")?, ..Capabilities::default() };
+    let capabilities = Capabilities {
+        kube_version: KubeVersion::parse("v1.32.0")?,
+        ..Capabilities::default()
+    };
     let request = InstallationRequest {
         chart: &chart,
         values: &values,
@@ -115,7 +149,9 @@ fn try_template(path: &Path, values_file: Option<&Path>, seed: u64, errors: &mut
     let host = Host::new(Rc::new(Dice::new(seed)), Rc::new(NoCluster));
     let planned = installation::plan(&Engine::new(), &request, &host, None, &mut warn);
     let installation = planned.map_err(|error| match error {
-        InstallationError::KubeVersion(_) | InstallationError::Render(_) | InstallationError::Manifest { .. } => {
+        InstallationError::KubeVersion(_)
+        | InstallationError::Render(_)
+        | InstallationError::Manifest { .. } => {
             format!("{error}\n\nUse --debug flag to render out invalid YAML")
         }
         error => error.to_string(),
@@ -141,12 +177,15 @@ fn difference(path: &Path, values_file: Option<&Path>, recorded: &[u8]) -> Optio
     if !first.succeeded {
         return Some(format!("fails: {}", first.errors));
     }
-    let lines = |text: &[u8]| -> Vec<Vec<u8>> { text.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect() };
+    let lines =
+        |text: &[u8]| -> Vec<Vec<u8>> { text.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect() };
     let (recorded, first) = (lines(recorded), lines(&first.output));
     if recorded.len() != first.len() {
         return Some(format!("has {} lines, not {}", first.len(), recorded.len()));
     }
-    let mut open: Vec<usize> = (0..first.len()).filter(|at| first[*at] != recorded[*at]).collect();
+    let mut open: Vec<usize> = (0..first.len())
+        .filter(|at| first[*at] != recorded[*at])
+        .collect();
     for seed in 1..MAX_RENDERS {
         let other = lines(&template(path, values_file, seed).output);
         if other.len() != first.len() {
@@ -158,8 +197,19 @@ fn difference(path: &Path, values_file: Option<&Path>, recorded: &[u8]) -> Optio
         }
     }
     open.first().map(|at| {
-        let shown = |line: &[u8]| String::from_utf8_lossy(line).chars().take(200).collect::<String>();
-        format!("differs in {} lines, first in line {}:\n  helm:  {}\n  baton: {}", open.len(), at + 1, shown(&recorded[*at]), shown(&first[*at]))
+        let shown = |line: &[u8]| {
+            String::from_utf8_lossy(line)
+                .chars()
+                .take(200)
+                .collect::<String>()
+        };
+        format!(
+            "differs in {} lines, first in line {}:\n  helm:  {}\n  baton: {}",
+            open.len(),
+            at + 1,
+            shown(&recorded[*at]),
+            shown(&first[*at])
+        )
     })
 }
 
@@ -169,9 +219,23 @@ fn differs_by_chance(recorded: &[u8], one: &[u8], other: &[u8]) -> bool {
         return false;
     }
     let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/=_.$-".contains(byte);
-    let common = one.iter().zip(other).take_while(|(left, right)| left == right).count();
-    let before = common - one[..common].iter().rev().take_while(|byte| is_word(byte)).count();
-    let common = one.iter().rev().zip(other.iter().rev()).take_while(|(left, right)| left == right).count();
+    let common = one
+        .iter()
+        .zip(other)
+        .take_while(|(left, right)| left == right)
+        .count();
+    let before = common
+        - one[..common]
+            .iter()
+            .rev()
+            .take_while(|byte| is_word(byte))
+            .count();
+    let common = one
+        .iter()
+        .rev()
+        .zip(other.iter().rev())
+        .take_while(|(left, right)| left == right)
+        .count();
     let tail = &one[one.len() - common..];
     let after = tail.len() - tail.iter().take_while(|byte| is_word(byte)).count();
     recorded.len() >= before + after
@@ -200,7 +264,9 @@ fn complaints<T: Sync>(cases: &[T], judge: impl Fn(&T) -> Option<String> + Sync)
 
 fn lines_of(file: &Path) -> Vec<Value> {
     let text = fs::read_to_string(file).expect("an index");
-    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    text.lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect()
 }
 
 fn text<'a>(value: &'a Value, key: &str) -> &'a str {
@@ -217,21 +283,32 @@ fn helm_charts() -> Option<(PathBuf, Vec<Value>)> {
 
 #[test]
 fn charts_render_to_the_byte() {
-    let Some((folder, expected)) = helm_charts() else { return };
+    let Some((folder, expected)) = helm_charts() else {
+        return;
+    };
     let good: Vec<&Value> = expected.iter().filter(|case| case["ok"] == true).collect();
     let wrong = complaints(&good, |case| {
         let id = text(case, "id");
         let recorded = fs::read(folder.join("golden").join(format!("{id}.yaml"))).expect("a recording");
-        difference(&folder.join("charts").join(id), None, &recorded).map(|difference| format!("{id} {difference}"))
+        difference(&folder.join("charts").join(id), None, &recorded)
+            .map(|difference| format!("{id} {difference}"))
     });
-    assert!(wrong.is_empty(), "{} of {} charts:\n{}", wrong.len(), good.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} of {} charts:\n{}",
+        wrong.len(),
+        good.len(),
+        wrong.join("\n")
+    );
 }
 
 /// The recordings are the last 400 characters of what Helm printed. Two charts have schemas on the network, and the
 /// recorded words are those of a failed connection.
 #[test]
 fn charts_fail_in_helms_words() {
-    let Some((folder, expected)) = helm_charts() else { return };
+    let Some((folder, expected)) = helm_charts() else {
+        return;
+    };
     let bad: Vec<&Value> = expected.iter().filter(|case| case["ok"] == false).collect();
     let wrong = complaints(&bad, |case| {
         let id = text(case, "id");
@@ -241,28 +318,48 @@ fn charts_fail_in_helms_words() {
         let same = printed.errors.trim().ends_with(recorded);
         (!same).then(|| format!("{id}\n  helm:  {recorded}\n  baton: {}", printed.errors))
     });
-    assert!(wrong.len() <= 2, "{} of {} charts:\n{}", wrong.len(), bad.len(), wrong.join("\n"));
+    assert!(
+        wrong.len() <= 2,
+        "{} of {} charts:\n{}",
+        wrong.len(),
+        bad.len(),
+        wrong.join("\n")
+    );
 }
 
 #[test]
 fn overlays_render_to_the_byte() {
-    let (Some((charts, _)), Some(operator)) = (helm_charts(), corpus::open("operator")) else { return };
+    let (Some((charts, _)), Some(operator)) = (helm_charts(), corpus::open("operator")) else {
+        return;
+    };
     let folder = operator.join("operator-corpus/variations/ok");
     let cases = lines_of(&folder.join("index.jsonl"));
     assert_eq!(cases.len(), 126);
     let wrong = complaints(&cases, |case| {
         let id = text(case, "id");
         let recorded = fs::read(folder.join(id).join("golden.yaml")).expect("a recording");
-        difference(&charts.join("charts").join(id), Some(&folder.join(id).join("overlay.yaml")), &recorded)
-            .map(|difference| format!("{id} {difference}"))
+        difference(
+            &charts.join("charts").join(id),
+            Some(&folder.join(id).join("overlay.yaml")),
+            &recorded,
+        )
+        .map(|difference| format!("{id} {difference}"))
     });
-    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} of {}:\n{}",
+        wrong.len(),
+        cases.len(),
+        wrong.join("\n")
+    );
 }
 
 /// In one recording Helm's order is that of a hash map.
 #[test]
 fn overlays_fail_in_helms_words() {
-    let (Some((charts, _)), Some(operator)) = (helm_charts(), corpus::open("operator")) else { return };
+    let (Some((charts, _)), Some(operator)) = (helm_charts(), corpus::open("operator")) else {
+        return;
+    };
     let folder = operator.join("operator-corpus/variations/fail");
     let cases = lines_of(&folder.join("index.jsonl"));
     assert_eq!(cases.len(), 58);
@@ -273,15 +370,27 @@ fn overlays_fail_in_helms_words() {
         let recorded = text(&case["helm3.17.3"], "stderr").trim();
         let errors = printed.errors.replace(chart.to_string_lossy().as_ref(), "CHART");
         let unstable = case["stderr_unstable"] == true;
-        (errors.trim() != recorded && !unstable)
-            .then(|| format!("{}\n  helm:  {recorded}\n  baton: {errors}", text(case, "overlay")))
+        (errors.trim() != recorded && !unstable).then(|| {
+            format!(
+                "{}\n  helm:  {recorded}\n  baton: {errors}",
+                text(case, "overlay")
+            )
+        })
     });
-    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} of {}:\n{}",
+        wrong.len(),
+        cases.len(),
+        wrong.join("\n")
+    );
 }
 
 #[test]
 fn the_users_own_values_give_what_helm_gives() {
-    let (Some((charts, _)), Some(operator)) = (helm_charts(), corpus::open("operator")) else { return };
+    let (Some((charts, _)), Some(operator)) = (helm_charts(), corpus::open("operator")) else {
+        return;
+    };
     let folder = operator.join("operator-corpus/variations/users");
     let cases = lines_of(&folder.join("index.jsonl"));
     assert_eq!(cases.len(), 16);
@@ -291,11 +400,19 @@ fn the_users_own_values_give_what_helm_gives() {
         let overlay = folder.join(name).join("overlay.yaml");
         if case["rc"] == 0 {
             let recorded = fs::read(folder.join(name).join("golden.yaml")).expect("a recording");
-            return difference(&chart, Some(&overlay), &recorded).map(|difference| format!("{name} {difference}"));
+            return difference(&chart, Some(&overlay), &recorded)
+                .map(|difference| format!("{name} {difference}"));
         }
         let printed = template(&chart, Some(&overlay), 0);
         let recorded = text(case, "stderr").trim();
-        (printed.errors.trim() != recorded).then(|| format!("{name}\n  helm:  {recorded}\n  baton: {}", printed.errors))
+        (printed.errors.trim() != recorded)
+            .then(|| format!("{name}\n  helm:  {recorded}\n  baton: {}", printed.errors))
     });
-    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} of {}:\n{}",
+        wrong.len(),
+        cases.len(),
+        wrong.join("\n")
+    );
 }

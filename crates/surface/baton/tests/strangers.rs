@@ -21,7 +21,11 @@ fn archive(entries: &[(&str, &[u8])]) -> Vec<u8> {
         header.set_cksum();
         builder.append(&header, *content).expect("an entry");
     }
-    builder.into_inner().expect("an archive").finish().expect("an archive")
+    builder
+        .into_inner()
+        .expect("an archive")
+        .finish()
+        .expect("an archive")
 }
 
 const DEFINITION: &[u8] = b"apiVersion: v2\nname: demo\nversion: 1.0.0\n";
@@ -30,7 +34,12 @@ const DEFINITION: &[u8] = b"apiVersion: v2\nname: demo\nversion: 1.0.0\n";
 fn refused(world: &World, chart: &str) -> String {
     let before = world.files();
     let output = world.run(&["template", chart, "--output-dir", "out"]);
-    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(
+        output.status.code(),
+        Some(1),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     assert!(output.stdout.is_empty());
     assert_eq!(world.files(), before);
     world.describe(&["template", chart], &output)
@@ -45,7 +54,15 @@ fn paths_that_are_no_charts_are_refused() {
         .file("yaml.yaml", "a: 1\n")
         .file("broken/Chart.yaml", "name: [")
         .file("nameless/Chart.yaml", "apiVersion: v2\nversion: 1.0.0\n");
-    for chart in ["./none", "empty", "text.tgz", "short.tgz", "yaml.yaml", "broken", "nameless"] {
+    for chart in [
+        "./none",
+        "empty",
+        "text.tgz",
+        "short.tgz",
+        "yaml.yaml",
+        "broken",
+        "nameless",
+    ] {
         let name = chart.replace(['/', '.'], "_");
         assert_snapshot!(format!("no_chart_{name}"), refused(&world, chart));
     }
@@ -68,7 +85,10 @@ fn archives_that_grow_without_end_are_refused() {
     let world = World::new().file("bomb.tgz", bomb);
     assert_snapshot!("bomb", refused(&world, "bomb.tgz"));
     let large = vec![b'a'; 6 << 20];
-    let world = World::new().file("large.tgz", archive(&[("demo/Chart.yaml", DEFINITION), ("demo/large", &large)]));
+    let world = World::new().file(
+        "large.tgz",
+        archive(&[("demo/Chart.yaml", DEFINITION), ("demo/large", &large)]),
+    );
     assert_snapshot!("large_file", refused(&world, "large.tgz"));
 }
 
@@ -81,7 +101,10 @@ fn archives_that_reach_out_of_their_folder_are_refused() {
         ("outside", "evil.txt"),
     ];
     for (name, path) in evil {
-        let world = World::new().file("evil.tgz", archive(&[("demo/Chart.yaml", DEFINITION), (path, b"x")]));
+        let world = World::new().file(
+            "evil.tgz",
+            archive(&[("demo/Chart.yaml", DEFINITION), (path, b"x")]),
+        );
         assert_snapshot!(format!("reaching_{name}"), refused(&world, "evil.tgz"));
     }
 }
@@ -91,7 +114,10 @@ fn a_name_that_leads_out_of_the_output_directory_is_refused() {
     let world = World::new()
         .file("dots/Chart.yaml", "apiVersion: v2\nname: ..\nversion: 1.0.0\n")
         .file("dots/templates/a.yaml", "kind: A\n")
-        .file("slash/Chart.yaml", "apiVersion: v2\nname: ../../evil\nversion: 1.0.0\n")
+        .file(
+            "slash/Chart.yaml",
+            "apiVersion: v2\nname: ../../evil\nversion: 1.0.0\n",
+        )
         .file("slash/templates/a.yaml", "kind: A\n");
     assert_snapshot!("name_of_dots", refused(&world, "dots"));
     assert_snapshot!("name_of_a_path", refused(&world, "slash"));
@@ -106,7 +132,10 @@ fn charts_inside_charts_without_end_are_refused() {
     }
     let world = World::new().file("deep.tgz", inner);
     let text = refused(&world, "deep.tgz");
-    assert!(text.trim_end().ends_with("charts are nested more than 32 deep"), "{text}");
+    assert!(
+        text.trim_end().ends_with("charts are nested more than 32 deep"),
+        "{text}"
+    );
 }
 
 #[cfg(unix)]
@@ -120,9 +149,14 @@ fn links_that_lead_in_circles_are_refused() {
 
 #[test]
 fn text_that_is_not_utf_8_is_refused_or_passed_through() {
-    let world = World::with_chart(&[]).file("demo/values.yaml", b"a: \xff\xfe\n").file("demo/templates/a.yaml", "kind: A\n");
+    let world = World::with_chart(&[])
+        .file("demo/values.yaml", b"a: \xff\xfe\n")
+        .file("demo/templates/a.yaml", "kind: A\n");
     assert_snapshot!("values_not_utf8", refused(&world, "demo"));
-    let world = World::with_chart(&[]).file("demo/templates/a.yaml", b"kind: A\nb: \"{{ .Values.none.x }}\xff\"\n");
+    let world = World::with_chart(&[]).file(
+        "demo/templates/a.yaml",
+        b"kind: A\nb: \"{{ .Values.none.x }}\xff\"\n",
+    );
     assert_snapshot!("template_not_utf8", refused(&world, "demo"));
     let world = World::with_chart(&[]).file("demo/templates/a.yaml", b"kind: A\n# \xff\n");
     assert_snapshot!("comment_not_utf8", world.see(&["template", "demo"]));
@@ -131,19 +165,44 @@ fn text_that_is_not_utf_8_is_refused_or_passed_through() {
 #[test]
 fn templates_that_never_end_are_stopped() {
     let endless = [
-        ("include", "{{ define \"x\" }}{{ include \"x\" . }}{{ end }}{{ include \"x\" . }}"),
-        ("template", "{{ define \"x\" }}{{ template \"x\" . }}{{ end }}{{ template \"x\" . }}"),
-        ("tpl", "{{ $_ := set .Values \"t\" \"{{ tpl .Values.t . }}\" }}{{ tpl .Values.t . }}"),
-        ("range", "{{ range until 10000 }}{{ range until 10000 }}{{ end }}{{ end }}"),
-        ("output", "{{ $s := repeat 1000000 \"a\" }}{{ range until 100000 }}{{ $s }}{{ end }}"),
+        (
+            "include",
+            "{{ define \"x\" }}{{ include \"x\" . }}{{ end }}{{ include \"x\" . }}",
+        ),
+        (
+            "template",
+            "{{ define \"x\" }}{{ template \"x\" . }}{{ end }}{{ template \"x\" . }}",
+        ),
+        (
+            "tpl",
+            "{{ $_ := set .Values \"t\" \"{{ tpl .Values.t . }}\" }}{{ tpl .Values.t . }}",
+        ),
+        (
+            "range",
+            "{{ range until 10000 }}{{ range until 10000 }}{{ end }}{{ end }}",
+        ),
+        (
+            "output",
+            "{{ $s := repeat 1000000 \"a\" }}{{ range until 100000 }}{{ $s }}{{ end }}",
+        ),
         ("text", "{{ repeat 1000000000 \"abc\" | len }}"),
     ];
     for (name, template) in endless {
         let world = World::with_chart(&[("templates/a.yaml", template)]);
         let text = refused(&world, "demo");
         // The whole chain of calls is Go's text; its end says what happened.
-        let error = text.lines().find(|line| line.starts_with("Error: ")).expect("an error");
-        let end: String = error.chars().rev().take(160).collect::<Vec<_>>().into_iter().rev().collect();
+        let error = text
+            .lines()
+            .find(|line| line.starts_with("Error: "))
+            .expect("an error");
+        let end: String = error
+            .chars()
+            .rev()
+            .take(160)
+            .collect::<Vec<_>>()
+            .into_iter()
+            .rev()
+            .collect();
         assert_snapshot!(format!("endless_{name}"), end);
     }
 }

@@ -25,7 +25,10 @@ pub enum Mentioned {
 impl Template {
     /// Returns everything that the template itself mentions, in the order in which it stands there.
     pub fn mentions(&self) -> Vec<Mention> {
-        let mut collector = Collector { template: self, mentions: Vec::new() };
+        let mut collector = Collector {
+            template: self,
+            mentions: Vec::new(),
+        };
         collector.list(&self.root);
         collector.mentions
     }
@@ -50,7 +53,11 @@ impl Collector<'_> {
                 Node::If(branch) | Node::With(branch) | Node::Range(branch) => {
                     crate::stack::with_room(|| self.branch(branch));
                 }
-                Node::Template { pipeline, .. } => pipeline.iter().for_each(|pipeline| self.pipeline(pipeline)),
+                Node::Template { pipeline, .. } => {
+                    if let Some(pipeline) = pipeline {
+                        self.pipeline(pipeline);
+                    }
+                }
             }
         }
     }
@@ -79,7 +86,11 @@ impl Collector<'_> {
         match (function.name, command.arguments.as_slice()) {
             ("index" | "get" | "hasKey", [container, keys @ ..]) if fields(container).is_some() => {
                 let constants: Vec<String> = keys.iter().map_while(constant).collect();
-                let path = fields(container).into_iter().flatten().chain(constants.iter().cloned()).collect();
+                let path = fields(container)
+                    .into_iter()
+                    .flatten()
+                    .chain(constants.iter().cloned())
+                    .collect();
                 self.add(container.position, Mentioned::Fields(path));
                 self.operands(&keys[constants.len()..]);
             }
@@ -153,8 +164,19 @@ mod tests {
         assert_eq!(
             shown,
             [
-                "1:a.b", "2:and()", "2:c", "2:eq()", "2:d", "2:e", "2:f", "3:index()", "3:g.h.i", "3:j", "3:print()",
-                "3:k", "3:m"
+                "1:a.b",
+                "2:and()",
+                "2:c",
+                "2:eq()",
+                "2:d",
+                "2:e",
+                "2:f",
+                "3:index()",
+                "3:g.h.i",
+                "3:j",
+                "3:print()",
+                "3:k",
+                "3:m"
             ]
         );
     }

@@ -30,13 +30,24 @@ impl Excerpt {
     /// Shows one line of a template; `column` counts bytes from 0. None where the text has no such line.
     pub(super) fn new(name: &str, source: &[u8], line: usize, column: Option<usize>) -> Option<Self> {
         let text = source.split(|byte| *byte == b'\n').nth(line.checked_sub(1)?)?;
-        let before = column.map(|column| String::from_utf8_lossy(&text[..column.min(text.len())]).chars().count());
+        let before = column.map(|column| {
+            String::from_utf8_lossy(&text[..column.min(text.len())])
+                .chars()
+                .count()
+        });
         let (shown, caret) = shorten(&printable(text), before);
         let title = match column {
             Some(column) => format!("{name}:{line}:{column}"),
             None => format!("{name}:{line}"),
         };
-        Some(Self { title, first_line: line, line, lines: vec![shown], caret, label: None })
+        Some(Self {
+            title,
+            first_line: line,
+            line,
+            lines: vec![shown],
+            caret,
+            label: None,
+        })
     }
 
     /// Shows a line of a rendered document with what stands around it.
@@ -87,7 +98,11 @@ fn shorten(line: &str, caret: Option<usize>) -> (String, Option<usize>) {
     if start + MAX_LINE < length {
         shown.push('…');
     }
-    if start == 0 { (shown, caret) } else { (format!("…{shown}"), caret.map(|caret| caret - start + 1)) }
+    if start == 0 {
+        (shown, caret)
+    } else {
+        (format!("…{shown}"), caret.map(|caret| caret - start + 1))
+    }
 }
 
 #[cfg(test)]
@@ -97,7 +112,10 @@ mod tests {
     #[test]
     fn columns_are_bytes_and_carets_are_characters() {
         let excerpt = Excerpt::new("a", "x\nä\tb{{ .c }}\r\n".as_bytes(), 2, Some(7)).expect("a line");
-        assert_eq!((excerpt.lines.as_slice(), excerpt.caret), (&["ä b{{ .c }}".to_owned()][..], Some(6)));
+        assert_eq!(
+            (excerpt.lines.as_slice(), excerpt.caret),
+            (&["ä b{{ .c }}".to_owned()][..], Some(6))
+        );
         assert_eq!(excerpt.title, "a:2:7");
         assert_eq!(Excerpt::new("a", b"x", 2, None), None);
         assert_eq!(Excerpt::new("a", b"x", 0, None), None);
@@ -115,7 +133,10 @@ mod tests {
     #[test]
     fn a_rendered_line_is_shown_with_its_neighbours() {
         let excerpt = Excerpt::of_rendered("a", b"1\n2\n3\n4\n5", 4).expect("lines");
-        assert_eq!((excerpt.first_line, excerpt.lines.as_slice()), (2, &["2", "3", "4", "5"].map(str::to_owned)[..]));
+        assert_eq!(
+            (excerpt.first_line, excerpt.lines.as_slice()),
+            (2, &["2", "3", "4", "5"].map(str::to_owned)[..])
+        );
         assert_eq!(Excerpt::of_rendered("a", b"1", 3), None);
     }
 }

@@ -58,18 +58,21 @@ impl<'situation> Rendering<'situation> {
     fn new(situation: &Situation<'situation>) -> Option<Self> {
         let chart = dependencies::activate(situation.chart, situation.user_values, &mut |_| {}).ok()?;
         let values = values::coalesce(&chart, situation.user_values, &mut |_| {}).ok()?;
-        Some(Self { chart, values, provenance: situation.provenance })
+        Some(Self {
+            chart,
+            values,
+            provenance: situation.provenance,
+        })
     }
 
     /// The names under which a parent configures the charts on the way to the one that a file belongs to.
     fn section_of(&self, file: &str) -> Vec<String> {
         let mut keys = Vec::new();
         let mut chart = &self.chart;
-        while let Some(next) = chart
-            .dependencies
-            .iter()
-            .find(|subchart| file.strip_prefix(&subchart.full_path).is_some_and(|rest| rest.starts_with('/')))
-        {
+        while let Some(next) = chart.dependencies.iter().find(|subchart| {
+            file.strip_prefix(&subchart.full_path)
+                .is_some_and(|rest| rest.starts_with('/'))
+        }) {
             keys.push(next.name().to_owned());
             chart = next;
         }
@@ -81,13 +84,18 @@ impl<'situation> Rendering<'situation> {
         let mut chart = &self.chart;
         loop {
             let name = file.strip_prefix(chart.full_path.as_str())?.strip_prefix('/')?;
-            if let Some(template) = chart.chart.templates.iter().find(|template| template.name == name) {
+            if let Some(template) = chart
+                .chart
+                .templates
+                .iter()
+                .find(|template| template.name == name)
+            {
                 return Some(&template.data);
             }
-            chart = chart
-                .dependencies
-                .iter()
-                .find(|subchart| file.strip_prefix(&subchart.full_path).is_some_and(|rest| rest.starts_with('/')))?;
+            chart = chart.dependencies.iter().find(|subchart| {
+                file.strip_prefix(&subchart.full_path)
+                    .is_some_and(|rest| rest.starts_with('/'))
+            })?;
         }
     }
 }
@@ -99,7 +107,9 @@ pub fn of_installation(error: &InstallationError, situation: &Situation<'_>) -> 
     };
     match error {
         InstallationError::Render(RenderError::Parse { error }) => of_parsing(error, &rendering),
-        InstallationError::Render(RenderError::Execution { file, error }) => of_execution(file, error, &rendering),
+        InstallationError::Render(RenderError::Execution { file, error }) => {
+            of_execution(file, error, &rendering)
+        }
         InstallationError::Manifest { error, rendered } => of_manifest(error, rendered),
         InstallationError::Schema(_) => of_schema(&rendering),
         _ => Diagnosis::default(),
@@ -107,9 +117,13 @@ pub fn of_installation(error: &InstallationError, situation: &Situation<'_>) -> 
 }
 
 fn of_parsing(error: &ParseError, rendering: &Rendering<'_>) -> Diagnosis {
-    let excerpt =
-        rendering.source_of(&error.file).and_then(|source| Excerpt::new(&error.file, source, error.line, None));
-    Diagnosis { excerpts: excerpt.into_iter().collect(), ..Diagnosis::default() }
+    let excerpt = rendering
+        .source_of(&error.file)
+        .and_then(|source| Excerpt::new(&error.file, source, error.line, None));
+    Diagnosis {
+        excerpts: excerpt.into_iter().collect(),
+        ..Diagnosis::default()
+    }
 }
 
 fn of_execution(file: &str, error: &ExecutionError, rendering: &Rendering<'_>) -> Diagnosis {
@@ -152,11 +166,16 @@ fn of_manifest(error: &ManifestError, rendered: &[RenderedFile]) -> Diagnosis {
         .and_then(|(_, rest)| rest.split(':').next())
         .and_then(|number| number.parse().ok());
     if let (Some(document), Some(line)) = (document, line) {
-        diagnosis.excerpts.extend(Excerpt::of_rendered(&error.file, &document, line));
+        diagnosis
+            .excerpts
+            .extend(Excerpt::of_rendered(&error.file, &document, line));
     }
     diagnosis.hints.push(format!(
         "see all that the template made with --debug --show-only {}",
-        error.file.split_once('/').map_or(error.file.as_str(), |(_, name)| name)
+        error
+            .file
+            .split_once('/')
+            .map_or(error.file.as_str(), |(_, name)| name)
     ));
     diagnosis
 }
@@ -164,9 +183,17 @@ fn of_manifest(error: &ManifestError, rendered: &[RenderedFile]) -> Diagnosis {
 /// Says who set the values that schemas complain about.
 fn of_schema(rendering: &Rendering<'_>) -> Diagnosis {
     let mut diagnosis = Diagnosis::default();
-    collect_complaints(&rendering.chart, &rendering.values, &mut Vec::new(), rendering, &mut diagnosis.notes);
+    collect_complaints(
+        &rendering.chart,
+        &rendering.values,
+        &mut Vec::new(),
+        rendering,
+        &mut diagnosis.notes,
+    );
     diagnosis.notes.truncate(MAX_EXPLAINED_COMPLAINTS);
-    diagnosis.hints.push("see what can be set with: baton show values CHART".to_owned());
+    diagnosis
+        .hints
+        .push("see what can be set with: baton show values CHART".to_owned());
     diagnosis
 }
 

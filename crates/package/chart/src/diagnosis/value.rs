@@ -34,9 +34,15 @@ impl ValuePath {
             // `.foo.Values.a` and `$x.Values.a` may be anything.
             let is_start = before.is_none_or(|character| matches!(character, ' ' | '(' | '$' | '{' | '='));
             let is_word = |character: char| character.is_alphanumeric() || character == '_';
-            let end = rest.find(|character| !is_word(character) && character != '.').unwrap_or(rest.len());
-            let keys: Vec<String> =
-                rest[..end].split('.').skip(1).filter(|key| !key.is_empty()).map(str::to_owned).collect();
+            let end = rest
+                .find(|character| !is_word(character) && character != '.')
+                .unwrap_or(rest.len());
+            let keys: Vec<String> = rest[..end]
+                .split('.')
+                .skip(1)
+                .filter(|key| !key.is_empty())
+                .map(str::to_owned)
+                .collect();
             if is_start && rest.starts_with('.') && !keys.is_empty() {
                 paths.push(Self(keys));
             }
@@ -59,17 +65,20 @@ pub(super) fn describe(
     provenance: &Provenance,
 ) -> Option<Description> {
     let mut keys: Vec<String> = section.to_vec();
-    let mut current = section.iter().try_fold(None::<&Value>, |table, key| match table {
-        None => values.get(key).map(Some),
-        Some(table) => table.get(key).map(Some),
-    })?;
+    let mut current = section
+        .iter()
+        .try_fold(None::<&Value>, |table, key| match table {
+            None => values.get(key).map(Some),
+            Some(table) => table.get(key).map(Some),
+        })?;
     for key in &path.0 {
         let (key, next) = match current {
             None => (key.clone(), values.get(key)),
             Some(Value::Object(table)) => (key.clone(), table.get(key)),
-            Some(Value::Array(items)) => {
-                (format!("[{key}]"), key.parse::<usize>().ok().and_then(|index| items.get(index)))
-            }
+            Some(Value::Array(items)) => (
+                format!("[{key}]"),
+                key.parse::<usize>().ok().and_then(|index| items.get(index)),
+            ),
             Some(_) => break,
         };
         keys.push(key);
@@ -79,7 +88,9 @@ pub(super) fn describe(
         current = Some(next);
     }
     let value = current?;
-    let origin = provenance.origin_of(&borrowed(&keys)).map(|origin| format!(", set by {origin}"));
+    let origin = provenance
+        .origin_of(&borrowed(&keys))
+        .map(|origin| format!(", set by {origin}"));
     Some(Description {
         text: format!(
             "{} is {}{}",
@@ -102,7 +113,11 @@ fn absent(keys: &[String], section: usize, provenance: &Provenance) -> Descripti
         }
         _ => format!("{} is not set", shown(keys, section)),
     };
-    Description { text, is_absent: true, path: joined(keys) }
+    Description {
+        text,
+        is_absent: true,
+        path: joined(keys),
+    }
 }
 
 fn kind(value: &Value) -> &'static str {
@@ -124,7 +139,11 @@ fn borrowed(keys: &[String]) -> Vec<&str> {
 
 fn joined(keys: &[String]) -> String {
     keys.iter().fold(String::new(), |path, key| {
-        let separator = if path.is_empty() || key.starts_with('[') { "" } else { "." };
+        let separator = if path.is_empty() || key.starts_with('[') {
+            ""
+        } else {
+            "."
+        };
         path + separator + key
     })
 }
@@ -154,7 +173,10 @@ mod tests {
             (".ValuesX.a", &[]),
         ];
         for (node, expected) in rows {
-            let found: Vec<String> = ValuePath::all_in(node).iter().map(|path| path.0.join(".")).collect();
+            let found: Vec<String> = ValuePath::all_in(node)
+                .iter()
+                .map(|path| path.0.join("."))
+                .collect();
             assert_eq!(found, *expected, "{node}");
         }
     }
@@ -163,24 +185,37 @@ mod tests {
     fn the_first_value_that_leads_no_further_is_described_with_its_origin() {
         let table = |value: Value| value.as_object().cloned().unwrap_or_default();
         let mut provenance = Provenance::default();
-        let chart = table(json!({"image": {"repo": "a"}, "port": 80, "list": [1, {"a": 2}], "sub": {"x": {}}}));
+        let chart =
+            table(json!({"image": {"repo": "a"}, "port": 80, "list": [1, {"a": 2}], "sub": {"x": {}}}));
         provenance.record_table(&chart, Origin::Chart("c".to_owned()));
         let user = table(json!({"image": null, "port": "x", "empty": {}}));
         provenance.record_table(&user, Origin::File("prod.yaml".to_owned()));
         let values = table(json!({"port": "x", "list": [1, {"a": 2}], "sub": {"x": {}}, "empty": {}}));
         let rows: &[(&[&str], &str, &str)] = &[
             (&[], "image.repo", ".Values.image is null, set by -f prod.yaml"),
-            (&[], "port.number", ".Values.port is a string, set by -f prod.yaml"),
+            (
+                &[],
+                "port.number",
+                ".Values.port is a string, set by -f prod.yaml",
+            ),
             (&[], "nothing", ".Values.nothing is not set"),
             (&[], "empty.a", ".Values.empty.a is not set"),
-            (&[], "list.1.a", ".Values.list[1].a is a number, set by values.yaml of c"),
+            (
+                &[],
+                "list.1.a",
+                ".Values.list[1].a is a number, set by values.yaml of c",
+            ),
             (&["sub"], "x", ".Values.x is a table, set by values.yaml of c"),
             (&["sub"], "y", ".Values.y is not set"),
         ];
         for (section, path, expected) in rows {
             let section: Vec<String> = section.iter().map(ToString::to_string).collect();
             let description = describe(&ValuePath::of_field(path), &section, &values, &provenance);
-            assert_eq!(description.map(|description| description.text).as_deref(), Some(*expected), "{path}");
+            assert_eq!(
+                description.map(|description| description.text).as_deref(),
+                Some(*expected),
+                "{path}"
+            );
         }
     }
 }

@@ -17,7 +17,12 @@ pub(super) fn write(explained: &Explained, in_secret: bool, secrets: &Secrets) -
     }
     let mut label = "# Values:";
     for used in &explained.used {
-        writeln!(comment, "{label} {}", describe(used, secrets.hide(used, in_secret))).ok();
+        writeln!(
+            comment,
+            "{label} {}",
+            describe(used, secrets.hide(used, in_secret))
+        )
+        .ok();
         label = "#        ";
     }
     comment
@@ -28,7 +33,11 @@ fn describe(used: &UsedValue, hidden: bool) -> String {
     let Some(value) = &used.value else {
         return printable(&format!("{path} is not set"));
     };
-    let value = if hidden { HIDDEN.to_owned() } else { shortened(&shown_value(value)) };
+    let value = if hidden {
+        HIDDEN.to_owned()
+    } else {
+        shortened(&shown_value(value))
+    };
     printable(&match &used.setter {
         Setter::Origin(origin) => format!("{path} = {value} ({})", shortened(origin)),
         Setter::Template => format!("{path} = {value} (set by a template)"),
@@ -63,14 +72,22 @@ fn shortened(text: &str) -> String {
 /// Escapes what may not stand in a YAML comment, line ends before all.
 fn printable(text: &str) -> String {
     let is_allowed = |character: char| {
-        !character.is_control() && !matches!(character, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
+        !character.is_control()
+            && !matches!(
+                character,
+                '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}'
+            )
     };
     if text.chars().all(is_allowed) {
         return text.to_owned();
     }
     text.chars()
         .map(|character| {
-            if is_allowed(character) { character.to_string() } else { character.escape_unicode().to_string() }
+            if is_allowed(character) {
+                character.to_string()
+            } else {
+                character.escape_unicode().to_string()
+            }
         })
         .collect()
 }
@@ -91,11 +108,23 @@ mod tests {
         let explained = Explained {
             place: Some(("c/templates/a.yaml".to_owned(), 12)),
             used: vec![
-                used(&["image", "tag"], Some(json!("1.2")), Setter::Origin("--set image.tag=1.2".to_owned())),
-                used(&["env", "[0]", "name"], Some(json!("a\nb")), Setter::Origin("-f a\nb.yaml".to_owned())),
+                used(
+                    &["image", "tag"],
+                    Some(json!("1.2")),
+                    Setter::Origin("--set image.tag=1.2".to_owned()),
+                ),
+                used(
+                    &["env", "[0]", "name"],
+                    Some(json!("a\nb")),
+                    Setter::Origin("-f a\nb.yaml".to_owned()),
+                ),
                 used(&["labels", "a.b/c"], Some(json!(2.0)), Setter::Template),
                 used(&["none"], None, Setter::Unknown),
-                used(&["adminPassword"], Some(json!("x")), Setter::Origin("-f a.yaml".to_owned())),
+                used(
+                    &["adminPassword"],
+                    Some(json!("x")),
+                    Setter::Origin("-f a.yaml".to_owned()),
+                ),
             ],
         };
         assert_eq!(

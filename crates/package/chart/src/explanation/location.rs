@@ -32,7 +32,12 @@ impl<'record> LocatedFile<'record> {
             .enumerate()
             .map(|(count, at)| at - count * NO_VALUE.len())
             .collect();
-        Self { record, cleaned: without_no_value(&record.output), removed, found: HashMap::new() }
+        Self {
+            record,
+            cleaned: without_no_value(&record.output),
+            removed,
+            found: HashMap::new(),
+        }
     }
 
     /// Looks for a document and remembers its place.
@@ -48,7 +53,9 @@ impl<'record> LocatedFile<'record> {
         let Some(start) = start else { return };
         // A mark at the very start belongs to the document, one at the very end does not.
         let printed = |at: usize, with: bool| {
-            let before = self.removed.partition_point(|removed| *removed < at || (with && *removed == at));
+            let before = self
+                .removed
+                .partition_point(|removed| *removed < at || (with && *removed == at));
             at + before * NO_VALUE.len()
         };
         let place = printed(start, true)..printed(start + content.len(), false);
@@ -56,37 +63,93 @@ impl<'record> LocatedFile<'record> {
     }
 
     /// Tells what is known about a document that was found.
-    pub(super) fn explain(&self, content: &[u8], values: &Table, provenance: &Provenance) -> Option<Explained> {
+    pub(super) fn explain(
+        &self,
+        content: &[u8],
+        values: &Table,
+        provenance: &Provenance,
+    ) -> Option<Explained> {
         let place = self.found.get(content)?;
         let writes = &self.record.writes;
         let before = writes.partition_point(|write| write.offset <= place.start);
         let write = before.checked_sub(1).and_then(|last| writes.get(last));
         Some(Explained {
             place: write.map(|write| (write.file.to_string(), write.line(place.start))),
-            used: used_values(self.reads_in(place), values, provenance),
+            used: self.used_in(place.start, values, provenance),
         })
     }
 
-    fn reads_in(&self, place: &Range<usize>) -> impl Iterator<Item = &Read> {
-        let output = &self.record.output;
-        let mut known: BTreeMap<usize, bool> = BTreeMap::new();
-        let place = place.clone();
-        // What decides about a document stands before its separator, what decides about nothing more at its end.
-        let last = self.found.values().map(|found| found.start).max() == Some(place.start);
-        self.record.reads.iter().filter(move |read| {
-            *known.entry(read.offset).or_insert_with(|| {
-                let content = next_content(output, read.offset);
-                place.contains(&content) || (last && content >= place.end)
-            })
-        })
+    /// The values that were used for the document that starts at an offset.
+    fn used_in(&self, start: usize, values: &Table, provenance: &Provenance) -> Vec<UsedValue> {
+        let starts: BTreeSet<usize> = self.found.values().map(|place| place.start).collect();
+        let mut used: BTreeMap<Vec<String>, UsedValue> = BTreeMap::new();
+        for reads in self
+            .record
+            .reads
+            .chunk_by(|left, right| left.offset == right.offset)
+        {
+            let Some(offset) = reads.first().map(|read| read.offset) else {
+                continue;
+            };
+            let content = next_content(&self.record.output, offset);
+            let owner_of = |offset: usize| {
+                starts
+                    .range(..=offset)
+                    .next_back()
+                    .or_else(|| starts.first())
+                    .copied()
+            };
+            let (before, after) = (owner_of(offset), owner_of(content));
+            if before != Some(start) && after != Some(start) {
+                continue;
+            }
+            for value in used_values(reads, values, provenance) {
+                // Between two documents, what led to nothing ends the first one, and what led on starts the second.
+                let owner = if value.value.as_ref().is_some_and(is_true) {
+                    after
+                } else {
+                    before
+                };
+                if owner == Some(start) {
+                    used.insert(value.path.clone(), value);
+                }
+            }
+        }
+        let passed = passed_tables(used.keys());
+        used.into_iter()
+            .filter(|(path, _)| !passed.contains(path))
+            .map(|(_, value)| value)
+            .collect()
     }
+}
+
+/// What a condition makes of a value.
+fn is_true(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Bool(truth) => *truth,
+        Value::Number(number) => number.as_f64() != Some(0.0),
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(table) => !table.is_empty(),
+    }
+}
+
+/// The tables that paths lead through.
+fn passed_tables<'path>(paths: impl Iterator<Item = &'path Vec<String>>) -> BTreeSet<Vec<String>> {
+    paths
+        .flat_map(|path| (1..path.len()).map(|length| path[..length].to_vec()))
+        .collect()
 }
 
 /// The next offset with something that is neither space nor a separator.
 fn next_content(output: &[u8], from: usize) -> usize {
     let mut at = from.min(output.len());
     loop {
-        at += output[at..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        at += output[at..]
+            .iter()
+            .take_while(|byte| byte.is_ascii_whitespace())
+            .count();
         let starts_line = at == 0 || output.get(at.wrapping_sub(1)) == Some(&b'\n');
         if !(starts_line && output[at..].starts_with(b"---")) {
             return at;
@@ -96,11 +159,7 @@ fn next_content(output: &[u8], from: usize) -> usize {
 }
 
 /// Keeps the reads that no other read goes through, with what is known about each value.
-fn used_values<'read>(
-    reads: impl Iterator<Item = &'read Read>,
-    values: &Table,
-    provenance: &Provenance,
-) -> Vec<UsedValue> {
+fn used_values(reads: &[Read], values: &Table, provenance: &Provenance) -> Vec<UsedValue> {
     let mut paths: BTreeMap<Vec<String>, Option<&Value>> = BTreeMap::new();
     for read in reads {
         let mut path = read.table.to_vec();
@@ -108,19 +167,24 @@ fn used_values<'read>(
         let changed = paths.entry(path).or_default();
         *changed = changed.or(read.changed.as_ref());
     }
-    let passed: BTreeSet<Vec<String>> = paths
-        .keys()
-        .flat_map(|path| (1..path.len()).map(|length| path[..length].to_vec()))
-        .collect();
+    let passed = passed_tables(paths.keys());
     paths
         .into_iter()
         .filter(|(path, _)| !passed.contains(path))
         .map(|(path, changed)| {
             if let Some(changed) = changed {
-                return UsedValue { path, value: Some(changed.clone()), setter: Setter::Template };
+                return UsedValue {
+                    path,
+                    value: Some(changed.clone()),
+                    setter: Setter::Template,
+                };
             }
             let value = value_at(values, &path).cloned();
-            let setter = if value.is_some() { setter(&path, provenance) } else { Setter::Unknown };
+            let setter = if value.is_some() {
+                setter(&path, provenance)
+            } else {
+                Setter::Unknown
+            };
             UsedValue { path, value, setter }
         })
         .collect()
@@ -129,21 +193,36 @@ fn used_values<'read>(
 /// Finds the value at a path.
 pub(super) fn value_at<'values>(values: &'values Table, path: &[String]) -> Option<&'values Value> {
     let (first, rest) = path.split_first()?;
-    rest.iter().try_fold(values.get(first)?, |value, key| match value {
-        Value::Array(items) => key.trim_matches(['[', ']']).parse::<usize>().ok().and_then(|at| items.get(at)),
-        value => value.get(key),
-    })
+    rest.iter()
+        .try_fold(values.get(first)?, |value, key| match value {
+            Value::Array(items) => key
+                .trim_matches(['[', ']'])
+                .parse::<usize>()
+                .ok()
+                .and_then(|at| items.get(at)),
+            value => value.get(key),
+        })
 }
 
-/// Who set a value. What a subchart sees as global may have been set at the top, which wins over its own.
+/// Who set a value, or what is in it. What a subchart sees as global may have been set at the top, which wins over its
+/// own.
 fn setter(path: &[String], provenance: &Provenance) -> Setter {
     let keys: Vec<&str> = path.iter().map(String::as_str).collect();
-    let global = keys.iter().position(|key| *key == GLOBAL_KEY).filter(|at| *at > 0);
-    let shared = global.and_then(|at| provenance.origin_of(&keys[at..]));
-    match shared.or_else(|| provenance.origin_of(&keys)) {
-        Some(origin) => Setter::Origin(super::secrecy::shown_origin(origin)),
-        None => Setter::Unknown,
+    let global = keys
+        .iter()
+        .position(|key| *key == GLOBAL_KEY)
+        .filter(|at| *at > 0);
+    let mut origins = global
+        .map(|at| provenance.origins_in(&keys[at..]))
+        .unwrap_or_default();
+    if origins.is_empty() {
+        origins = provenance.origins_in(&keys);
     }
+    if origins.is_empty() {
+        return Setter::Unknown;
+    }
+    let shown: Vec<String> = origins.into_iter().map(super::secrecy::shown_origin).collect();
+    Setter::Origin(shown.join(", "))
 }
 
 #[cfg(test)]
@@ -161,7 +240,11 @@ mod tests {
             ("", 0, 0),
             ("a", 7, 1),
         ] {
-            assert_eq!(next_content(output.as_bytes(), from), expected, "{output:?} from {from}");
+            assert_eq!(
+                next_content(output.as_bytes(), from),
+                expected,
+                "{output:?} from {from}"
+            );
         }
     }
 }

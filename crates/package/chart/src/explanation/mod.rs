@@ -75,8 +75,10 @@ pub fn explain(
     provenance: &Provenance,
 ) -> Vec<String> {
     let records = recorder.into_files();
-    let mut files: BTreeMap<&str, LocatedFile<'_>> =
-        records.iter().map(|record| (record.name.as_str(), LocatedFile::new(record))).collect();
+    let mut files: BTreeMap<&str, LocatedFile<'_>> = records
+        .iter()
+        .map(|record| (record.name.as_str(), LocatedFile::new(record)))
+        .collect();
     for document in documents {
         if let Some(file) = files.get_mut(document.source) {
             file.find(document.content);
@@ -85,13 +87,22 @@ pub fn explain(
     let explained: Vec<Explained> = documents
         .iter()
         .map(|document| {
-            files.get(document.source).and_then(|file| file.explain(document.content, values, provenance))
+            files
+                .get(document.source)
+                .and_then(|file| file.explain(document.content, values, provenance))
         })
         .map(Option::unwrap_or_default)
         .collect();
     let all = || documents.iter().zip(&explained);
     let secrets = Secrets::of(
-        all().filter(|(document, _)| document.is_secret()).map(|(document, explained)| (document.content, &*explained.used)),
+        all()
+            .filter(|(document, _)| document.is_secret())
+            .map(|(document, explained)| (document.content, &*explained.used)),
     );
-    all().map(|(document, explained)| comment::write(explained, document.is_secret(), &secrets)).collect()
+    all()
+        .map(|(document, explained)| comment::write(explained, document.is_secret(), &secrets))
+        .collect()
 }
+
+#[cfg(test)]
+mod tests;

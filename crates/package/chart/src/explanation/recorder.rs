@@ -69,7 +69,11 @@ pub(super) struct Read {
 impl Write {
     /// The line, from 1, of what stands at an offset that this write covers.
     pub(super) fn line(&self, offset: usize) -> usize {
-        let position = if self.is_text { self.position + offset.saturating_sub(self.offset) } else { self.position };
+        let position = if self.is_text {
+            self.position + offset.saturating_sub(self.offset)
+        } else {
+            self.position
+        };
         self.lines.partition_point(|start| *start <= position).max(1)
     }
 }
@@ -87,7 +91,8 @@ impl State {
         }
         match value {
             Value::Map(map) => {
-                self.places.insert(map.identity(), (Rc::from(path.as_slice()), map.clone()));
+                self.places
+                    .insert(map.identity(), (Rc::from(path.as_slice()), map.clone()));
                 for (key, item) in map.entries() {
                     path.push(key.to_str().into_owned());
                     self.add_places(&item, path);
@@ -108,7 +113,9 @@ impl State {
     fn lines_of(&mut self, source: &[u8]) -> Rc<[usize]> {
         let key = (source.as_ptr() as usize, source.len());
         Rc::clone(self.lines.entry(key).or_insert_with(|| {
-            std::iter::once(0).chain(memchr::memchr_iter(b'\n', source).map(|newline| newline + 1)).collect()
+            std::iter::once(0)
+                .chain(memchr::memchr_iter(b'\n', source).map(|newline| newline + 1))
+                .collect()
         }))
     }
 
@@ -129,7 +136,10 @@ impl RenderObserver for Recorder {
     fn starts_file(&self, name: &str) {
         let state = &mut *self.state.borrow_mut();
         state.pending.clear();
-        state.files.push(FileRecord { name: name.to_owned(), ..FileRecord::default() });
+        state.files.push(FileRecord {
+            name: name.to_owned(),
+            ..FileRecord::default()
+        });
     }
 
     fn ends_file(&self, output: &[u8]) {
@@ -137,7 +147,10 @@ impl RenderObserver for Recorder {
         let pending = std::mem::take(&mut state.pending);
         if let Some(file) = state.files.last_mut() {
             file.output = output.to_vec();
-            file.reads.extend(pending.into_iter().map(|read| Read { offset: output.len(), ..read }));
+            file.reads.extend(pending.into_iter().map(|read| Read {
+                offset: output.len(),
+                ..read
+            }));
         }
     }
 
@@ -158,8 +171,13 @@ impl Observer for Recorder {
         }
         let lines = state.lines_of(template.source());
         let pending = std::mem::take(&mut state.pending);
-        let Some(file) = state.files.last_mut() else { return };
-        file.reads.extend(pending.into_iter().map(|read| Read { offset: written, ..read }));
+        let Some(file) = state.files.last_mut() else {
+            return;
+        };
+        file.reads.extend(pending.into_iter().map(|read| Read {
+            offset: written,
+            ..read
+        }));
         let known = file.writes.last().filter(|write| &*write.file == template.file());
         let name = known.map_or_else(|| Rc::from(template.file()), |write| Rc::clone(&write.file));
         file.writes.push(Write {
@@ -173,24 +191,42 @@ impl Observer for Recorder {
 
     fn reads(&self, map: &Map, key: &[u8]) {
         let state = &mut *self.state.borrow_mut();
-        let Some((table, _)) = state.places.get(&map.identity()) else { return };
+        let Some((table, _)) = state.places.get(&map.identity()) else {
+            return;
+        };
         let table = Rc::clone(table);
         if state.is_full() {
             return;
         }
         let key = String::from_utf8_lossy(key).into_owned();
-        let initial = table.iter().chain(std::iter::once(&key)).try_fold(&state.initial, |value, key| match value {
-            Json::Array(items) => key.trim_matches(['[', ']']).parse::<usize>().ok().and_then(|at| items.get(at)),
-            value => value.get(key),
-        });
+        let initial = table
+            .iter()
+            .chain(std::iter::once(&key))
+            .try_fold(&state.initial, |value, key| match value {
+                Json::Array(items) => key
+                    .trim_matches(['[', ']'])
+                    .parse::<usize>()
+                    .ok()
+                    .and_then(|at| items.get(at)),
+                value => value.get(key),
+            });
         let changed = match map.get(&key) {
             Some(Value::Map(_) | Value::List(_)) => None,
             now => {
                 let now = now.and_then(|value| gotemplate::serialize::to_json(&value).ok());
-                if now.as_ref() == initial { None } else { Some(now.unwrap_or_default()) }
+                if now.as_ref() == initial {
+                    None
+                } else {
+                    Some(now.unwrap_or_default())
+                }
             }
         };
-        state.pending.push(Read { offset: 0, table, key, changed });
+        state.pending.push(Read {
+            offset: 0,
+            table,
+            key,
+            changed,
+        });
     }
 }
 

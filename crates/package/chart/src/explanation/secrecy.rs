@@ -14,8 +14,18 @@ pub(super) const HIDDEN: &str = "…";
 
 /// Parts of names that say that a value is secret; names are compared in lower case and without `-` and `_`.
 const SECRET_WORDS: &[&str] = &[
-    "password", "passwd", "passphrase", "token", "secret", "credential", "apikey", "privatekey", "accesskey",
-    "secretkey", "authkey", "connectionstring",
+    "password",
+    "passwd",
+    "passphrase",
+    "token",
+    "secret",
+    "credential",
+    "apikey",
+    "privatekey",
+    "accesskey",
+    "secretkey",
+    "authkey",
+    "connectionstring",
 ];
 
 /// Names that say so only as a whole.
@@ -23,7 +33,10 @@ const SECRET_NAMES: &[&str] = &["pass", "pwd", "key", "auth", "dsn"];
 
 /// Tells whether a name says that its value is secret.
 pub(super) fn is_secret_name(name: &str) -> bool {
-    let name: String = name.chars().filter(|character| !matches!(character, '-' | '_')).collect();
+    let name: String = name
+        .chars()
+        .filter(|character| !matches!(character, '-' | '_'))
+        .collect();
     let name = name.to_lowercase();
     SECRET_NAMES.contains(&name.as_str()) || SECRET_WORDS.iter().any(|word| name.contains(word))
 }
@@ -40,7 +53,8 @@ impl Secrets {
         let mut paths = BTreeSet::new();
         for (content, used) in documents {
             let data = secret_texts(content);
-            let reaches_data = |used: &&UsedValue| used.value.as_ref().is_some_and(|value| is_in(value, &data));
+            let reaches_data =
+                |used: &&UsedValue| used.value.as_ref().is_some_and(|value| is_in(value, &data));
             paths.extend(used.iter().filter(reaches_data).map(|used| used.path.clone()));
         }
         Self { paths }
@@ -51,7 +65,9 @@ impl Secrets {
         match &used.value {
             None | Some(Value::Null | Value::Bool(_)) => false,
             Some(_) => {
-                in_secret || self.paths.contains(&used.path) || used.path.iter().any(|name| is_secret_name(name))
+                in_secret
+                    || self.paths.contains(&used.path)
+                    || used.path.iter().any(|name| is_secret_name(name))
             }
         }
     }
@@ -75,14 +91,21 @@ fn secret_texts(content: &[u8]) -> Vec<String> {
         return vec![String::from_utf8_lossy(content).into_owned()];
     };
     let entries = |field: &str| {
-        document.get(field).and_then(Value::as_object).into_iter().flatten().map(|(_, value)| match value {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        })
+        document
+            .get(field)
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+            .map(|(_, value)| match value {
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            })
     };
     let decoded = entries("data").map(|text| {
         let compact: String = text.split_whitespace().collect();
-        STANDARD.decode(compact).map_or(text, |bytes| String::from_utf8_lossy(&bytes).into_owned())
+        STANDARD
+            .decode(compact)
+            .map_or(text, |bytes| String::from_utf8_lossy(&bytes).into_owned())
     });
     decoded.chain(entries("stringData")).collect()
 }
@@ -93,12 +116,19 @@ pub(super) fn shown_value(value: &Value) -> String {
         Value::Object(table) => {
             let entries = table.iter().map(|(key, value)| {
                 let harmless = matches!(value, Value::Null | Value::Bool(_));
-                let value = if is_secret_name(key) && !harmless { HIDDEN.to_owned() } else { shown_value(value) };
+                let value = if is_secret_name(key) && !harmless {
+                    HIDDEN.to_owned()
+                } else {
+                    shown_value(value)
+                };
                 format!("{}:{value}", Value::from(key.as_str()))
             });
             format!("{{{}}}", entries.collect::<Vec<_>>().join(","))
         }
-        Value::Array(items) => format!("[{}]", items.iter().map(shown_value).collect::<Vec<_>>().join(",")),
+        Value::Array(items) => format!(
+            "[{}]",
+            items.iter().map(shown_value).collect::<Vec<_>>().join(",")
+        ),
         Value::String(text) => Value::from(without_user_information(text)).to_string(),
         Value::Number(number) => {
             let text = number.to_string();
@@ -137,8 +167,13 @@ pub(super) fn shown_origin(origin: &Origin) -> String {
     match origin {
         Origin::Flag { flag, expression } => {
             let names = expression.split(['=', ',', '.', '[', ']', '{', '}', '"', ':', ' ']);
-            let is_secret = names.into_iter().any(is_secret_name) || without_user_information(expression) != *expression;
-            if is_secret { format!("{flag} {HIDDEN}") } else { origin.to_string() }
+            let is_secret =
+                names.into_iter().any(is_secret_name) || without_user_information(expression) != *expression;
+            if is_secret {
+                format!("{flag} {HIDDEN}")
+            } else {
+                origin.to_string()
+            }
         }
         other => other.to_string(),
     }
@@ -153,7 +188,15 @@ mod tests {
 
     #[test]
     fn names_tell_what_is_secret() {
-        for name in ["password", "adminPassword", "API_KEY", "api-key", "existingSecret", "key", "AUTH"] {
+        for name in [
+            "password",
+            "adminPassword",
+            "API_KEY",
+            "api-key",
+            "existingSecret",
+            "key",
+            "AUTH",
+        ] {
             assert!(is_secret_name(name), "{name}");
         }
         for name in ["image", "monkey", "keys", "authenticated", "passive"] {
@@ -168,17 +211,29 @@ mod tests {
             shown_value(&value),
             r#"{"enabled":true,"n":2,"password":…,"tokens":…,"user":"me"}"#
         );
-        assert_eq!(shown_value(&json!("postgres://me:pw@db/x?a=b")), r#""postgres://…@db/x?a=b""#);
-        assert_eq!(shown_value(&json!("https://example.com/a@b")), r#""https://example.com/a@b""#);
+        assert_eq!(
+            shown_value(&json!("postgres://me:pw@db/x?a=b")),
+            r#""postgres://…@db/x?a=b""#
+        );
+        assert_eq!(
+            shown_value(&json!("https://example.com/a@b")),
+            r#""https://example.com/a@b""#
+        );
     }
 
     #[test]
     fn a_flag_that_sets_a_secret_is_shown_without_its_expression() {
-        let flag = |expression: &str| Origin::Flag { flag: "--set", expression: expression.to_owned() };
+        let flag = |expression: &str| Origin::Flag {
+            flag: "--set",
+            expression: expression.to_owned(),
+        };
         assert_eq!(shown_origin(&flag("a.b=1")), "--set a.b=1");
         assert_eq!(shown_origin(&flag("a=1,b.password=x")), "--set …");
         assert_eq!(shown_origin(&flag("url=redis://:x@host")), "--set …");
-        assert_eq!(shown_origin(&Origin::File("secret.yaml".to_owned())), "-f secret.yaml");
+        assert_eq!(
+            shown_origin(&Origin::File("secret.yaml".to_owned())),
+            "-f secret.yaml"
+        );
     }
 
     #[test]

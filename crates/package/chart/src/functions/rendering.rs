@@ -141,7 +141,8 @@ fn required(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
         return Ok(value);
     }
     if let Some(log) = &host(call)?.lint_log {
-        log.borrow_mut().push(format!("[INFO] Missing required value: {message}"));
+        let place = if value.is_nil() { "engine.go:206" } else { "engine.go:214" };
+        log.borrow_mut().push(format!("{place}: [INFO] Missing required value: {message}"));
         return Ok(Value::from(""));
     }
     Err(marked(&message))
@@ -150,7 +151,7 @@ fn required(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
 fn fail(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
     let message = call.string(0);
     if let Some(log) = &host(call)?.lint_log {
-        log.borrow_mut().push(format!("[INFO] Fail: {message}"));
+        log.borrow_mut().push(format!("engine.go:227: [INFO] Fail: {message}"));
         return Ok(Value::from(""));
     }
     Err(marked(&message))

@@ -30,7 +30,11 @@ impl Identity {
         (!head.name.is_empty()).then(|| Self {
             group: group.to_owned(),
             kind: head.kind.clone(),
-            namespace: text(document.get("metadata").and_then(|metadata| metadata.get("namespace"))),
+            namespace: text(
+                document
+                    .get("metadata")
+                    .and_then(|metadata| metadata.get("namespace")),
+            ),
             name: head.name.clone(),
         })
     }

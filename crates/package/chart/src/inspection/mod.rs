@@ -84,7 +84,10 @@ fn limited(mut findings: Vec<Finding>) -> Vec<Finding> {
     let more = findings.len().saturating_sub(MAX_FINDINGS_OF_A_SORT);
     findings.truncate(MAX_FINDINGS_OF_A_SORT);
     if let Some(last) = findings.last().cloned().filter(|_| more > 0) {
-        findings.push(Finding { message: format!("and {more} more like the last one"), ..last });
+        findings.push(Finding {
+            message: format!("and {more} more like the last one"),
+            ..last
+        });
     }
     findings
 }
@@ -103,7 +106,11 @@ fn parsed_templates(chart: &Chart) -> Vec<TemplateFile<'_>> {
     fn collect<'chart>(chart: &'chart Chart, is_own: bool, files: &mut Vec<TemplateFile<'chart>>) {
         files.extend(chart.templates.iter().filter_map(|file| {
             let parsed = Parsed::new(&file.name, file.data.clone(), engine::functions()).ok()?;
-            Some(TemplateFile { name: &file.name, is_own, parsed })
+            Some(TemplateFile {
+                name: &file.name,
+                is_own,
+                parsed,
+            })
         }));
         for subchart in &chart.dependencies {
             collect(subchart, false, files);

@@ -8,9 +8,25 @@ use super::{Finding, Severity, TemplateFile};
 
 /// Functions that depend on chance or time.
 const CHANGING: &[&str] = &[
-    "randAlpha", "randAlphaNum", "randAscii", "randBytes", "randInt", "randNumeric", "shuffle", "uuidv4", "now",
-    "htpasswd", "bcrypt", "encryptAES", "genPrivateKey", "genCA", "genCAWithKey", "genSelfSignedCert",
-    "genSelfSignedCertWithKey", "genSignedCert", "genSignedCertWithKey",
+    "randAlpha",
+    "randAlphaNum",
+    "randAscii",
+    "randBytes",
+    "randInt",
+    "randNumeric",
+    "shuffle",
+    "uuidv4",
+    "now",
+    "htpasswd",
+    "bcrypt",
+    "encryptAES",
+    "genPrivateKey",
+    "genCA",
+    "genCAWithKey",
+    "genSelfSignedCert",
+    "genSelfSignedCertWithKey",
+    "genSignedCert",
+    "genSignedCertWithKey",
 ];
 
 /// Tells where templates use them without looking for an earlier result.
@@ -20,11 +36,16 @@ pub(super) fn changing(templates: &[TemplateFile<'_>]) -> Vec<Finding> {
         let mut seen = BTreeSet::new();
         for template in file.parsed.templates() {
             let mentions = template.mentions();
-            if mentions.iter().any(|mention| mention.what == Mentioned::Function("lookup")) {
+            if mentions
+                .iter()
+                .any(|mention| mention.what == Mentioned::Function("lookup"))
+            {
                 continue;
             }
             for mention in &mentions {
-                let Mentioned::Function(name) = mention.what else { continue };
+                let Mentioned::Function(name) = mention.what else {
+                    continue;
+                };
                 if CHANGING.contains(&name) && seen.insert(name) {
                     findings.push(Finding {
                         severity: Severity::Warning,

@@ -67,9 +67,22 @@ fn differing_labels(one: &Value, other: &Value) -> Option<String> {
     if one == other {
         return None;
     }
-    let labels = |selector: &Value| selector.get("matchLabels").and_then(Value::as_object).cloned().unwrap_or_default();
+    let labels = |selector: &Value| {
+        selector
+            .get("matchLabels")
+            .and_then(Value::as_object)
+            .cloned()
+            .unwrap_or_default()
+    };
     let (one, other) = (labels(one), labels(other));
-    let differing: Vec<&str> =
-        one.iter().filter(|(label, value)| other.get(*label) != Some(value)).map(|(label, _)| label.as_str()).collect();
-    Some(if differing.is_empty() { "matchExpressions".to_owned() } else { differing.join(", ") })
+    let differing: Vec<&str> = one
+        .iter()
+        .filter(|(label, value)| other.get(*label) != Some(value))
+        .map(|(label, _)| label.as_str())
+        .collect();
+    Some(if differing.is_empty() {
+        "matchExpressions".to_owned()
+    } else {
+        differing.join(", ")
+    })
 }

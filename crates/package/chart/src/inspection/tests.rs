@@ -12,7 +12,10 @@ fn findings(files: &[(&str, &str)]) -> Vec<String> {
     let definition = ("Chart.yaml", "apiVersion: v2\nname: demo\nversion: 1.0.0\n");
     let files = std::iter::once(&definition)
         .chain(files)
-        .map(|(name, data)| File { name: (*name).to_owned(), data: Bytes::copy_from_slice(data.as_bytes()) })
+        .map(|(name, data)| File {
+            name: (*name).to_owned(),
+            data: Bytes::copy_from_slice(data.as_bytes()),
+        })
         .collect();
     let chart: Arc<Chart> = loader::load_files(files, &mut |_| {}).expect("a chart");
     let request = InspectionRequest {
@@ -22,23 +25,32 @@ fn findings(files: &[(&str, &str)]) -> Vec<String> {
         capabilities: &Capabilities::default(),
     };
     let severity = |severity| if severity == Severity::Info { "I" } else { "W" };
-    inspect(&request).into_iter().map(|finding| format!("{} {}", severity(finding.severity), finding.message)).collect()
+    inspect(&request)
+        .into_iter()
+        .map(|finding| format!("{} {}", severity(finding.severity), finding.message))
+        .collect()
 }
 
 const CLEAN: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Release.Name }}\n";
 
 #[test]
 fn a_chart_without_mistakes_has_no_findings() {
-    let template = format!("{CLEAN}data:\n  a: {{{{ .Values.a.b }}}}\n  c: {{{{ .Values.free.anything | quote }}}}\n");
+    let template =
+        format!("{CLEAN}data:\n  a: {{{{ .Values.a.b }}}}\n  c: {{{{ .Values.free.anything | quote }}}}\n");
     assert_eq!(
-        findings(&[("values.yaml", "a: {b: 1}\nfree: {}\nglobal: {x: 1}\n"), ("templates/a.yaml", &template)]),
+        findings(&[
+            ("values.yaml", "a: {b: 1}\nfree: {}\nglobal: {x: 1}\n"),
+            ("templates/a.yaml", &template)
+        ]),
         [""; 0]
     );
 }
 
 #[test]
 fn values_that_are_not_declared_are_found_with_their_place() {
-    let template = format!("{CLEAN}data:\n  a: \"{{{{ .Values.a.c }}}}{{{{ $.Values.b }}}}{{{{ .Values.global.x }}}}\"\n");
+    let template = format!(
+        "{CLEAN}data:\n  a: \"{{{{ .Values.a.c }}}}{{{{ $.Values.b }}}}{{{{ .Values.global.x }}}}\"\n"
+    );
     assert_eq!(
         findings(&[("values.yaml", "a: {b: 1}\n"), ("templates/a.yaml", &template)]),
         [
@@ -51,11 +63,17 @@ fn values_that_are_not_declared_are_found_with_their_place() {
 
 #[test]
 fn values_that_nothing_uses_are_found_at_the_highest_level() {
-    let template = format!("{CLEAN}data: {{{{ toYaml .Values.whole | nindent 2 }}}}\n  t: {{{{ tpl .Values.text . }}}}\n");
+    let template = format!(
+        "{CLEAN}data: {{{{ toYaml .Values.whole | nindent 2 }}}}\n  t: {{{{ tpl .Values.text . }}}}\n"
+    );
     let values = "whole: {x: y}\ntext: '{{ .Values.inText }}'\ninText: 1\nold: {a: 1, b: 2}\npart: {used: 1, not: 2}\n";
     let helper = "{{ define \"x\" }}{{ .ctx.Values.part.used }}{{ end }}";
     assert_eq!(
-        findings(&[("values.yaml", values), ("templates/a.yaml", &template), ("templates/_h.tpl", helper)]),
+        findings(&[
+            ("values.yaml", values),
+            ("templates/a.yaml", &template),
+            ("templates/_h.tpl", helper)
+        ]),
         [
             "I values.yaml: old is not used by any template",
             "I values.yaml: part.not is not used by any template",
@@ -126,8 +144,13 @@ fn a_chart_that_cannot_be_rendered_is_still_read() {
 
 #[test]
 fn a_long_list_is_cut() {
-    let template: String = (0..30).map(|number| format!("# {{{{ .Values.v{number} }}}}\n")).collect();
+    let template: String = (0..30)
+        .map(|number| format!("# {{{{ .Values.v{number} }}}}\n"))
+        .collect();
     let found = findings(&[("templates/a.yaml", &template)]);
     assert_eq!(found.len(), MAX_FINDINGS_OF_A_SORT + 1);
-    assert_eq!(found.last().map(String::as_str), Some("I and 20 more like the last one"));
+    assert_eq!(
+        found.last().map(String::as_str),
+        Some("I and 20 more like the last one")
+    );
 }

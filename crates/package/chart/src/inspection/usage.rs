@@ -29,16 +29,22 @@ pub(super) fn undeclared(chart: &Chart, templates: &[TemplateFile<'_>]) -> Vec<F
     let mut found: BTreeMap<String, (String, usize)> = BTreeMap::new();
     for file in templates.iter().filter(|file| file.is_own) {
         for mention in file.parsed.templates().flat_map(gotemplate::Template::mentions) {
-            let Mentioned::Fields(fields) = &mention.what else { continue };
+            let Mentioned::Fields(fields) = &mention.what else {
+                continue;
+            };
             let Some(path) = value_path(fields) else { continue };
             let belongs_elsewhere = path.first().is_none_or(|first| {
-                HELMS_OWN.contains(&first.as_str()) || METHODS.contains(&first.as_str()) || is_subchart(chart, first)
+                HELMS_OWN.contains(&first.as_str())
+                    || METHODS.contains(&first.as_str())
+                    || is_subchart(chart, first)
             });
             if belongs_elsewhere {
                 continue;
             }
             if let Some(missing) = first_missing(declared, path) {
-                found.entry(missing).or_insert_with(|| (file.name.to_owned(), mention.line));
+                found
+                    .entry(missing)
+                    .or_insert_with(|| (file.name.to_owned(), mention.line));
             }
         }
     }
@@ -62,23 +68,33 @@ pub(super) fn unused(chart: &Chart, templates: &[TemplateFile<'_>]) -> Vec<Findi
             if let Mentioned::Fields(fields) = &mention.what
                 && let Some(path) = value_path(fields)
             {
-                let method = path.first().is_some_and(|first| METHODS.contains(&first.as_str()));
+                let method = path
+                    .first()
+                    .is_some_and(|first| METHODS.contains(&first.as_str()));
                 used.add(if method { &[] } else { path });
             }
         }
     }
     // Values and files may be templates, too.
-    for data in chart.raw_values().into_iter().chain(chart.files.iter().map(|file| &file.data)) {
+    for data in chart
+        .raw_values()
+        .into_iter()
+        .chain(chart.files.iter().map(|file| &file.data))
+    {
         used.add_text(data);
     }
     for dependency in chart.metadata.dependencies.iter().flatten() {
-        used.add(&[dependency.name.clone()]);
-        used.add(&[dependency.alias.clone()]);
+        used.add(std::slice::from_ref(&dependency.name));
+        used.add(std::slice::from_ref(&dependency.alias));
         for condition in dependency.condition.split(',') {
             used.add(&condition.trim().split('.').map(str::to_owned).collect::<Vec<_>>());
         }
     }
-    for name in HELMS_OWN.iter().copied().chain(chart.dependencies.iter().map(|subchart| subchart.name())) {
+    for name in HELMS_OWN
+        .iter()
+        .copied()
+        .chain(chart.dependencies.iter().map(|subchart| subchart.name()))
+    {
         used.add(&[name.to_owned()]);
     }
     let mut found = Vec::new();
@@ -132,7 +148,9 @@ struct Used {
 
 impl Used {
     fn add(&mut self, path: &[String]) {
-        let node = path.iter().fold(self, |node, key| node.below.entry(key.clone()).or_default());
+        let node = path
+            .iter()
+            .fold(self, |node, key| node.below.entry(key.clone()).or_default());
         node.whole = true;
     }
 
@@ -143,7 +161,12 @@ impl Used {
             let is_path = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.');
             let end = rest.iter().take_while(is_path).count();
             let path = String::from_utf8_lossy(&rest[..end]);
-            let keys: Vec<String> = path.split('.').skip(1).filter(|key| !key.is_empty()).map(str::to_owned).collect();
+            let keys: Vec<String> = path
+                .split('.')
+                .skip(1)
+                .filter(|key| !key.is_empty())
+                .map(str::to_owned)
+                .collect();
             // A comment that speaks of all values uses none.
             if !keys.is_empty() {
                 self.add(&keys);

@@ -1,5 +1,6 @@
 //! `baton lint`: Helm's checks, and after them baton's own.
 
+use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,11 +18,10 @@ use chart::value_options;
 use chart::values::Table;
 use chart::{loader, warning::Warning};
 use clap::Args;
-use clap::builder::ArgAction;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::arguments::{ClusterFlags, ValueFlags, switch};
+use crate::arguments::{ClusterFlags, ValueFlags};
 use crate::failure::Failure;
 use crate::terminal::Terminal;
 use crate::written_files;
@@ -34,7 +34,8 @@ const RELEASE_NAME: &str = "test-release";
 /// Lines that start with "[INFO] baton:" or "[WARNING] baton:" are checks that Helm does not have. They never change the
 /// exit code.
 #[derive(Args)]
-#[command(args_override_self = true)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+#[command(args_override_self = true, override_usage = "baton lint [CHART]... [flags]")]
 pub(crate) struct Lint {
     /// Directories or packaged charts; the current directory otherwise
     #[arg(value_name = "CHART")]
@@ -47,27 +48,23 @@ pub(crate) struct Lint {
     cluster: ClusterFlags,
 
     /// Fail on warnings, too
-    #[arg(long, action = ArgAction::Set, num_args = 0..=1, require_equals = true,
-        default_value = "false", default_missing_value = "true", value_parser = switch, hide_default_value = true)]
+    #[arg(long, help_heading = "Checks")]
     strict: bool,
 
     /// Print only warnings and errors
-    #[arg(long, action = ArgAction::Set, num_args = 0..=1, require_equals = true,
-        default_value = "false", default_missing_value = "true", value_parser = switch, hide_default_value = true)]
+    #[arg(long, help_heading = "Checks")]
     quiet: bool,
 
     /// Check the charts in charts/ as well
-    #[arg(long, action = ArgAction::Set, num_args = 0..=1, require_equals = true,
-        default_value = "false", default_missing_value = "true", value_parser = switch, hide_default_value = true)]
+    #[arg(long, help_heading = "Checks")]
     with_subcharts: bool,
 
     /// Do not check values against the chart's schema
-    #[arg(long, help_heading = "Values", action = ArgAction::Set, num_args = 0..=1, require_equals = true,
-        default_value = "false", default_missing_value = "true", value_parser = switch, hide_default_value = true)]
+    #[arg(long, help_heading = "Values")]
     skip_schema_validation: bool,
 
     /// Leave out the checks that Helm does not have
-    #[arg(long)]
+    #[arg(long, help_heading = "Checks")]
     helm_only: bool,
 }
 
@@ -85,7 +82,10 @@ impl Lint {
     pub(crate) fn run(&self, terminal: &mut Terminal) -> Result<(), Failure> {
         let kube_version = self.cluster.kube_version()?;
         let paths = self.paths();
-        let values = self.values.options()?.merge(&mut |name| value_options::read_file(name), None)?;
+        let values = self
+            .values
+            .options()?
+            .merge(&mut |name| value_options::read_file(name), None)?;
         let mut text = String::new();
         let (mut failed, mut remarkable) = (0, 0);
         for path in &paths {
@@ -114,7 +114,11 @@ impl Lint {
 
     /// The charts that were asked for, and with `--with-subcharts` those in them.
     fn paths(&self) -> Vec<String> {
-        let mut paths = if self.charts.is_empty() { vec![".".to_owned()] } else { self.charts.clone() };
+        let mut paths = if self.charts.is_empty() {
+            vec![".".to_owned()]
+        } else {
+            self.charts.clone()
+        };
         if self.with_subcharts {
             for path in paths.clone() {
                 collect_subcharts(&joined(&path, "charts"), &mut paths);
@@ -123,7 +127,13 @@ impl Lint {
         paths
     }
 
-    fn check(&self, path: &str, values: &Table, kube_version: Option<&KubeVersion>, terminal: &mut Terminal) -> Report {
+    fn check(
+        &self,
+        path: &str,
+        values: &Table,
+        kube_version: Option<&KubeVersion>,
+        terminal: &mut Terminal,
+    ) -> Report {
         let unpacked;
         let directory = if has_archive_extension(path) {
             match unpack(Path::new(path)) {
@@ -131,25 +141,43 @@ impl Lint {
                     unpacked = folder;
                     unpacked.path().join(chart)
                 }
-                Err(obstacle) => return Report { obstacle: Some(obstacle), ..Report::default() },
+                Err(obstacle) => {
+                    return Report {
+                        obstacle: Some(obstacle),
+                        ..Report::default()
+                    };
+                }
             }
         } else {
             PathBuf::from(path)
         };
         let definition = directory.join("Chart.yaml");
         if let Err(source) = fs::metadata(&definition) {
-            let missing = loader::LoadError::NotFound { path: definition, source };
+            let missing = loader::LoadError::NotFound {
+                path: definition,
+                source,
+            };
             let obstacle = Some(format!("unable to check Chart.yaml file in chart: {missing}"));
-            return Report { obstacle, ..Report::default() };
+            return Report {
+                obstacle,
+                ..Report::default()
+            };
         }
         let mut capabilities = Capabilities::default();
         if let Some(kube_version) = kube_version {
             capabilities.kube_version = kube_version.clone();
         }
         let messages = self.helms_checks(&directory, values, &capabilities, terminal);
-        let findings =
-            if self.helm_only { Vec::new() } else { self.batons_checks(&directory, values, &capabilities) };
-        Report { messages, obstacle: None, findings }
+        let findings = if self.helm_only {
+            Vec::new()
+        } else {
+            self.batons_checks(&directory, values, &capabilities)
+        };
+        Report {
+            messages,
+            obstacle: None,
+            findings,
+        }
     }
 
     fn helms_checks(
@@ -176,9 +204,14 @@ impl Lint {
         let mut log = Vec::new();
         let mut render = |chart: &ActiveChart, values: &Table| {
             let host = Host::new(Rc::new(SystemSource), Rc::new(NoCluster)).linting();
-            let input = RenderInput { values, release: &release, capabilities, strict: false };
+            let input = RenderInput {
+                values,
+                release: &release,
+                capabilities,
+                strict: false,
+            };
             let rendered = Engine::new().render(chart, &input, &host);
-            log.extend(host.lint_log.map(|log| log.into_inner()).unwrap_or_default());
+            log.extend(host.lint_log.map(RefCell::into_inner).unwrap_or_default());
             rendered
                 .map(|files| files.into_iter().map(|file| (file.name, file.content)).collect())
                 .map_err(|error| error.to_string())
@@ -200,7 +233,12 @@ impl Lint {
             return Vec::new();
         };
         let namespace = self.cluster.namespace();
-        let request = InspectionRequest { chart: &chart, values, namespace: &namespace, capabilities };
+        let request = InspectionRequest {
+            chart: &chart,
+            values,
+            namespace: &namespace,
+            capabilities,
+        };
         inspection::inspect(&request)
             .into_iter()
             .map(|finding| Message {
@@ -218,11 +256,17 @@ impl Lint {
 impl Report {
     /// Whether Helm would show it even when it is told to be quiet.
     fn is_remarkable(&self) -> bool {
-        self.obstacle.is_some() || self.messages.iter().any(|message| message.severity > Severity::Info)
+        self.obstacle.is_some()
+            || self
+                .messages
+                .iter()
+                .any(|message| message.severity > Severity::Info)
     }
 
     fn has_warnings_of_batons_own(&self) -> bool {
-        self.findings.iter().any(|finding| finding.severity > Severity::Info)
+        self.findings
+            .iter()
+            .any(|finding| finding.severity > Severity::Info)
     }
 
     fn fails(&self, strict: bool) -> bool {
@@ -245,7 +289,9 @@ impl Report {
 }
 
 fn has_archive_extension(path: &str) -> bool {
-    [".tgz", ".tar.gz"].iter().any(|extension| path.ends_with(extension))
+    [".tgz", ".tar.gz"]
+        .iter()
+        .any(|extension| path.ends_with(extension))
 }
 
 /// Joins paths as Go does: without a leading `./`.
@@ -259,7 +305,9 @@ fn joined(directory: &str, name: &str) -> PathBuf {
 
 /// Finds charts below a directory, in order of their names. Links are not followed.
 fn collect_subcharts(directory: &Path, paths: &mut Vec<String>) {
-    let Ok(entries) = fs::read_dir(directory) else { return };
+    let Ok(entries) = fs::read_dir(directory) else {
+        return;
+    };
     let mut entries: Vec<fs::DirEntry> = entries.flatten().collect();
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
@@ -279,7 +327,11 @@ fn collect_subcharts(directory: &Path, paths: &mut Vec<String>) {
 fn unpack(path: &Path) -> Result<(TempDir, String), String> {
     let failed = |reason: &dyn std::fmt::Display| format!("unable to extract tarball: {reason}");
     let file = fs::File::open(path).map_err(|source| {
-        let error = ArchiveError::FileSystem { operation: "open", path: path.to_owned(), source };
+        let error = ArchiveError::FileSystem {
+            operation: "open",
+            path: path.to_owned(),
+            source,
+        };
         format!("unable to open tarball: {error}")
     })?;
     let files = archive::read(file, &mut Budget::default()).map_err(|error| failed(&error))?;
@@ -288,7 +340,11 @@ fn unpack(path: &Path) -> Result<(TempDir, String), String> {
     for definition in definitions {
         let definition = goyaml::to_value(&definition.data)
             .map_err(|error| failed(&format_args!("cannot load Chart.yaml: {}", error.in_sigs_words())))?;
-        name = definition.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        definition
+            .get("name")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .clone_into(&mut name);
     }
     if name.is_empty() {
         return Err(failed(&"chart name not specified"));
@@ -304,7 +360,9 @@ fn unpack(path: &Path) -> Result<(TempDir, String), String> {
         }
         let path = folder.path().join(inside);
         let parent = path.parent().unwrap_or(folder.path());
-        fs::create_dir_all(parent).and_then(|()| fs::write(&path, &file.data)).map_err(|error| failed(&error))?;
+        fs::create_dir_all(parent)
+            .and_then(|()| fs::write(&path, &file.data))
+            .map_err(|error| failed(&error))?;
     }
     Ok((folder, name))
 }

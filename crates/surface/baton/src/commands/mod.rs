@@ -14,14 +14,10 @@ use crate::terminal::Terminal;
 /// What baton can be told to do.
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Render a chart's templates and print the manifests
     Template(Box<template::Template>),
-    /// Print parts of a chart
     #[command(visible_alias = "inspect")]
     Show(show::Show),
-    /// Check charts for mistakes
     Lint(Box<lint::Lint>),
-    /// Pack a chart's directory into an archive
     Package(package::Package),
 }
 

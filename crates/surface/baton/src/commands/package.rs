@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 use chart::archive::{self, PackageError, PackageOptions};
 use chart::{loader, packaging};
 use clap::Args;
-use clap::builder::ArgAction;
 
-use crate::arguments::switch;
 use crate::commands::dependency_files;
 use crate::failure::Failure;
 use crate::terminal::Terminal;
@@ -15,14 +13,20 @@ use crate::written_files;
 
 /// Packs a chart's directory into an archive, as `helm package` does; the same chart gives the same bytes.
 #[derive(Args)]
-#[command(args_override_self = true)]
+#[command(args_override_self = true, override_usage = "baton package CHART... [flags]")]
 pub(crate) struct Package {
     /// Directories of charts
     #[arg(value_name = "CHART")]
     charts: Vec<String>,
 
     /// Where the archive is written
-    #[arg(short, long, value_name = "DIRECTORY", default_value = ".", allow_hyphen_values = true)]
+    #[arg(
+        short,
+        long,
+        value_name = "DIRECTORY",
+        default_value = ".",
+        allow_hyphen_values = true
+    )]
     destination: String,
 
     /// Pack the chart as this version in place of the one in Chart.yaml
@@ -34,8 +38,7 @@ pub(crate) struct Package {
     app_version: Option<String>,
 
     /// Pack dependencies into charts/ first, where that needs no network
-    #[arg(short = 'u', long, action = ArgAction::Set, num_args = 0..=1, require_equals = true,
-        default_value = "false", default_missing_value = "true", value_parser = switch, hide_default_value = true)]
+    #[arg(short = 'u', long)]
     dependency_update: bool,
 
     #[arg(long, hide = true)]
@@ -48,11 +51,16 @@ impl Package {
             return Err(Failure::new("need at least one argument, the path to the chart"));
         }
         if self.sign {
-            return Err(Failure::new("--sign is not supported; sign the archive with the tool that has the key"));
+            return Err(Failure::new(
+                "--sign is not supported; sign the archive with the tool that has the key",
+            ));
         }
         for chart in &self.charts {
             let path = self.pack(chart, terminal)?;
-            let line = format!("Successfully packaged chart and saved it to: {}\n", path.display());
+            let line = format!(
+                "Successfully packaged chart and saved it to: {}\n",
+                path.display()
+            );
             terminal.print(line.as_bytes())?;
         }
         Ok(())
@@ -69,20 +77,33 @@ impl Package {
         }
         let loaded = loader::load_directory(&directory, &mut |warning| terminal.remark(warning))?;
         let given = |version: &Option<String>| version.clone().filter(|version| !version.is_empty());
-        let chart = packaging::prepare(loaded, given(&self.version).as_deref(), given(&self.app_version).as_deref())?;
+        let chart = packaging::prepare(
+            loaded,
+            given(&self.version).as_deref(),
+            given(&self.app_version).as_deref(),
+        )?;
         let file = archive::file_name(&chart);
         // A name of dots would lead out of the archive, and a slash out of the destination.
         if !written_files::stays_inside(chart.name()) || file.components().count() != 1 {
-            return Err(Failure::new(format!("{:?} is not a valid chart name", chart.name())));
+            return Err(Failure::new(format!(
+                "{:?} is not a valid chart name",
+                chart.name()
+            )));
         }
         let path = self.destination()?.join(file);
-        written_files::write(&path, |output| archive::write(&chart, output, PackageOptions::default()))
-            .map_err(|error: PackageError| Failure::new(format!("failed to save: {error}")))?;
+        written_files::write(&path, |output| {
+            archive::write(&chart, output, PackageOptions::default())
+        })
+        .map_err(|error: PackageError| Failure::new(format!("failed to save: {error}")))?;
         Ok(path)
     }
 
     /// The directory that Helm would name: the current one in full, any other as it was given.
     fn destination(&self) -> Result<PathBuf, Failure> {
-        if self.destination == "." { Ok(std::env::current_dir()?) } else { Ok(Path::new(&self.destination).to_owned()) }
+        if self.destination == "." {
+            Ok(std::env::current_dir()?)
+        } else {
+            Ok(Path::new(&self.destination).to_owned())
+        }
     }
 }

@@ -69,14 +69,19 @@ impl Template {
         let recorder = self.explain.then(Recorder::default);
         let observer = recorder.as_ref().map(|recorder| recorder as &dyn RenderObserver);
         let host = Host::new(Rc::new(SystemSource), Rc::new(NoCluster));
-        let outcome =
-            installation::plan(&Engine::new(), &request, &host, observer, &mut |warning| terminal.remark(warning));
+        let outcome = installation::plan(&Engine::new(), &request, &host, observer, &mut |warning| {
+            terminal.remark(warning);
+        });
         let provenance = || provenance(&chart, &values, &options, &files);
         match outcome {
             Ok(installation) => {
                 let comments = recorder.map(|recorder| explain(recorder, &installation, &provenance()));
-                let rendered =
-                    Rendered::new(self, &request.release.name, &installation, &comments.unwrap_or_default());
+                let rendered = Rendered::new(
+                    self,
+                    &request.release.name,
+                    &installation,
+                    &comments.unwrap_or_default(),
+                );
                 rendered.deliver(before, post_renderer.as_ref(), terminal)
             }
             Err(error) => self.fail(&error, &request, &provenance(), terminal),
@@ -93,14 +98,21 @@ impl Template {
     ) -> Result<(), Failure> {
         let mut text = error.to_string();
         if is_from_rendering(error) {
-            if self.debug {
+            if self.is_debugging() {
                 terminal.print(&output::unsorted(error))?;
             } else {
                 text.push_str(DEBUG_ADVICE);
             }
         }
-        let situation = Situation { chart: request.chart, user_values: request.values, provenance };
-        Err(Failure::with_diagnosis(text, diagnosis::of_installation(error, &situation)))
+        let situation = Situation {
+            chart: request.chart,
+            user_values: request.values,
+            provenance,
+        };
+        Err(Failure::with_diagnosis(
+            text,
+            diagnosis::of_installation(error, &situation),
+        ))
     }
 
     /// The release's name and the chart's, out of one or two arguments and the flags.
@@ -116,7 +128,12 @@ impl Template {
             [_, _] if self.generate_name => {
                 Err(Failure::new("cannot set --generate-name and also specify a name"))
             }
-            [_, _] if self.name_template.as_ref().is_some_and(|template| !template.is_empty()) => {
+            [_, _]
+                if self
+                    .name_template
+                    .as_ref()
+                    .is_some_and(|template| !template.is_empty()) =>
+            {
                 Err(Failure::new("cannot set --name-template and also specify a name"))
             }
             [name, chart] => Ok((name.clone(), chart)),
@@ -143,7 +160,10 @@ impl Template {
             Ok(()) => Ok((chart, String::new())),
             Err(_) if self.dependency_update => {
                 let update = dependency_files::update(path, terminal)?;
-                let text = format!("Saving {} charts\nDeleting outdated charts\n", update.dependencies);
+                let text = format!(
+                    "Saving {} charts\nDeleting outdated charts\n",
+                    update.dependencies
+                );
                 let chart = load(terminal).map_err(|error| {
                     Failure::new(format!("failed reloading chart after repo update: {error}"))
                 })?;
@@ -176,7 +196,10 @@ struct ValueFiles {
 impl ValueFiles {
     fn read(&self, name: &str) -> Result<Vec<u8>, String> {
         let mut contents = self.contents.borrow_mut();
-        contents.entry(name.to_owned()).or_insert_with(|| value_options::read_file(name)).clone()
+        contents
+            .entry(name.to_owned())
+            .or_insert_with(|| value_options::read_file(name))
+            .clone()
     }
 }
 
@@ -195,7 +218,9 @@ fn provenance(chart: &Arc<Chart>, values: &Table, options: &ValueOptions, files:
         provenance.record_chart(&active);
     }
     // The same options were merged before, so there is nothing new to report.
-    options.merge(&mut |name| files.read(name), Some(&mut provenance)).ok();
+    options
+        .merge(&mut |name| files.read(name), Some(&mut provenance))
+        .ok();
     provenance
 }
 

@@ -1,7 +1,6 @@
 //! The flags of `baton template`.
 
 use clap::Args;
-use clap::builder::ArgAction;
 
 use crate::arguments::{ClusterFlags, ValueFlags, comma_separated, switch};
 use crate::failure::Failure;
@@ -11,7 +10,15 @@ use crate::failure::Failure;
 /// The output is that of Helm 3.17.3, byte for byte. With --explain, comments say which template wrote each document
 /// and which file or flag set the values that it used.
 #[derive(Args)]
-#[command(args_override_self = true)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+#[expect(
+    clippy::struct_field_names,
+    reason = "the fields are called what the flags are called"
+)]
+#[command(
+    args_override_self = true,
+    override_usage = "baton template [NAME] CHART [flags]"
+)]
 pub(crate) struct Template {
     /// The release's name, if it shall have one, and the chart: a directory or a packaged chart (.tgz)
     #[arg(value_name = "[NAME] CHART")]
@@ -24,88 +31,107 @@ pub(crate) struct Template {
     pub(super) cluster: ClusterFlags,
 
     /// API versions that templates find beside the built-in ones, separated by commas
-    #[arg(short, long, value_name = "LIST", allow_hyphen_values = true, help_heading = "Cluster")]
+    #[arg(
+        short,
+        long,
+        value_name = "LIST",
+        allow_hyphen_values = true,
+        help_heading = "Cluster"
+    )]
     api_versions: Vec<String>,
 
     /// Make the release's name from a template
-    #[arg(long, value_name = "TEMPLATE", allow_hyphen_values = true, help_heading = "Release")]
+    #[arg(
+        long,
+        value_name = "TEMPLATE",
+        allow_hyphen_values = true,
+        help_heading = "Release"
+    )]
     pub(super) name_template: Option<String>,
 
     /// Leave the name to baton; the release is called release-name, as in Helm
-    #[arg(short, long, help_heading = "Release", action = ArgAction::Set, num_args = 0..=1, require_equals = true,
-        default_value = "false", default_missing_value = "true", value_parser = switch, hide_default_value = true,
-        hide_possible_values = true)]
+    #[arg(short, long, help_heading = "Release")]
     pub(super) generate_name: bool,
 
     /// Set .Release.IsUpgrade in place of .Release.IsInstall
-    #[arg(long, help_heading = "Release", action = ArgAction::Set, num_args = 0..=1, require_equals = true,
-        default_value = "false", default_missing_value = "true", value_parser = switch, hide_default_value = true)]
+    #[arg(long, help_heading = "Release")]
     pub(super) is_upgrade: bool,
 
     /// Print the chart's custom resource definitions first
-    #[arg(long, help_heading = "Output", action = ArgAction::Set, num_args = 0..=1, require_equals = true,
-        default_value = "false", default_missing_value = "true", value_parser = switch, hide_default_value = true)]
+    #[arg(long, help_heading = "Output")]
     pub(super) include_crds: bool,
 
     /// Is accepted and changes nothing, as in Helm: see --include-crds
-    #[arg(long, help_heading = "Output", action = ArgAction::Set, num_args = 0..=1, require_equals = true,
-        default_value = "false", default_missing_value = "true", value_parser = switch, hide_default_value = true)]
+    #[arg(long, help_heading = "Output")]
     skip_crds: bool,
 
     /// Leave out hooks that are tests
-    #[arg(long, help_heading = "Output", action = ArgAction::Set, num_args = 0..=1, require_equals = true,
-        default_value = "false", default_missing_value = "true", value_parser = switch, hide_default_value = true)]
+    #[arg(long, help_heading = "Output")]
     pub(super) skip_tests: bool,
 
     /// Leave out all hooks
-    #[arg(long, help_heading = "Output", action = ArgAction::Set, num_args = 0..=1, require_equals = true,
-        default_value = "false", default_missing_value = "true", value_parser = switch, hide_default_value = true)]
+    #[arg(long, help_heading = "Output")]
     pub(super) no_hooks: bool,
 
     /// Print only what these templates made, such as templates/service.yaml; patterns are allowed
-    #[arg(short, long, value_name = "TEMPLATE", allow_hyphen_values = true, help_heading = "Output")]
+    #[arg(
+        short,
+        long,
+        value_name = "TEMPLATE",
+        allow_hyphen_values = true,
+        help_heading = "Output"
+    )]
     pub(super) show_only: Vec<String>,
 
     /// Write a file for each template in place of printing
-    #[arg(long, value_name = "DIRECTORY", allow_hyphen_values = true, help_heading = "Output")]
+    #[arg(
+        long,
+        value_name = "DIRECTORY",
+        allow_hyphen_values = true,
+        help_heading = "Output"
+    )]
     pub(super) output_dir: Option<String>,
 
     /// With --output-dir: write below a directory with the release's name
-    #[arg(long, help_heading = "Output", action = ArgAction::Set, num_args = 0..=1, require_equals = true,
-        default_value = "false", default_missing_value = "true", value_parser = switch, hide_default_value = true)]
+    #[arg(long, help_heading = "Output")]
     pub(super) release_name: bool,
 
     /// Say in comments which template wrote each document, and who set the values that it used
     #[arg(long, help_heading = "Output", conflicts_with = "post_renderer")]
     pub(super) explain: bool,
 
-    /// Print the manifests even if they are no valid YAML
-    #[arg(long, env = "HELM_DEBUG", hide_env_values = true, help_heading = "Output", action = ArgAction::Set,
-        num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true",
-        value_parser = forgiving_switch, hide_default_value = true)]
-    pub(super) debug: bool,
+    /// Print the manifests even if they are no valid YAML; `HELM_DEBUG=true` does the same
+    #[arg(long, help_heading = "Output")]
+    debug: bool,
 
     /// Send the manifests through this program
-    #[arg(long, value_name = "PROGRAM", allow_hyphen_values = true, help_heading = "Output")]
+    #[arg(
+        long,
+        value_name = "PROGRAM",
+        allow_hyphen_values = true,
+        help_heading = "Output"
+    )]
     pub(super) post_renderer: Option<String>,
 
     /// An argument for that program; the flag may be given again
-    #[arg(long, value_name = "ARGUMENT", allow_hyphen_values = true, help_heading = "Output")]
+    #[arg(
+        long,
+        value_name = "ARGUMENT",
+        allow_hyphen_values = true,
+        help_heading = "Output"
+    )]
     pub(super) post_renderer_args: Vec<String>,
 
     /// Render the notes of subcharts as well
-    #[arg(long, help_heading = "Output", action = ArgAction::Set, num_args = 0..=1, require_equals = true,
-        default_value = "false", default_missing_value = "true", value_parser = switch, hide_default_value = true)]
+    #[arg(long, help_heading = "Output")]
     pub(super) render_subchart_notes: bool,
 
     /// Do not check values against the chart's schema
-    #[arg(long, help_heading = "Values", action = ArgAction::Set, num_args = 0..=1, require_equals = true,
-        default_value = "false", default_missing_value = "true", value_parser = switch, hide_default_value = true)]
+    #[arg(long, help_heading = "Values")]
     pub(super) skip_schema_validation: bool,
 
     /// Pack missing dependencies into charts/ first, where that needs no network
-    #[arg(long, action = ArgAction::Set, num_args = 0..=1, require_equals = true,
-        default_value = "false", default_missing_value = "true", value_parser = switch, hide_default_value = true)]
+    #[arg(long, help_heading = "Release")]
     pub(super) dependency_update: bool,
 
     #[command(flatten)]
@@ -115,6 +141,7 @@ pub(crate) struct Template {
 /// Flags of Helm that need a cluster or a network, refused with a reason, and those that change nothing in a render,
 /// accepted so that scripts written for Helm go on working.
 #[derive(Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 struct Elsewhere {
     #[arg(long, hide = true)]
     validate: bool,
@@ -158,6 +185,11 @@ struct Elsewhere {
 }
 
 impl Template {
+    /// Whether the flag or Helm's variable asks for it; a text that is no switch does not.
+    pub(super) fn is_debugging(&self) -> bool {
+        self.debug || std::env::var("HELM_DEBUG").is_ok_and(|text| switch(&text).unwrap_or(false))
+    }
+
     pub(super) fn api_versions(&self) -> Result<Vec<String>, Failure> {
         comma_separated("-a, --api-versions", &self.api_versions)
     }
@@ -179,9 +211,4 @@ impl Template {
         };
         Err(Failure::new(reason))
     }
-}
-
-/// Reads `HELM_DEBUG` and `--debug=…`; a text that is no switch is off, as in Helm's environment.
-fn forgiving_switch(text: &str) -> Result<bool, std::convert::Infallible> {
-    Ok(switch(text).unwrap_or(false))
 }

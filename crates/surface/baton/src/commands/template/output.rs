@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::iter;
 use std::path::{Path, PathBuf};
 
-use chart::installation::{Installation, InstallationError};
 use bytes::Bytes;
+use chart::installation::{Installation, InstallationError};
 use chart::manifest::{Hook, trim_space, write_document};
 use chart::selection;
 
@@ -43,9 +43,12 @@ impl<'installation> Rendered<'installation> {
             source,
             content: [comments.next().unwrap_or_default().as_bytes(), content].concat(),
         };
-        let manifests =
-            installation.manifests.iter().map(|manifest| document(&manifest.name, &manifest.content)).collect();
-        let is_shown = |hook: &Hook| !flags.no_hooks && !(flags.skip_tests && hook.is_test());
+        let manifests = installation
+            .manifests
+            .iter()
+            .map(|manifest| document(&manifest.name, &manifest.content))
+            .collect();
+        let is_shown = |hook: &Hook| !(flags.no_hooks || flags.skip_tests && hook.is_test());
         let hooks = installation
             .hooks
             .iter()
@@ -57,9 +60,18 @@ impl<'installation> Rendered<'installation> {
             .crds
             .iter()
             .filter(|_| flags.include_crds)
-            .map(|crd| Document { source: &crd.file_name, content: crd.data.to_vec() })
+            .map(|crd| Document {
+                source: &crd.file_name,
+                content: crd.data.to_vec(),
+            })
             .collect();
-        Self { flags, release_name, crds, manifests, hooks }
+        Self {
+            flags,
+            release_name,
+            crds,
+            manifests,
+            hooks,
+        }
     }
 
     /// Prints the documents after the text `before`, or writes them to files, as the flags say.
@@ -69,7 +81,11 @@ impl<'installation> Rendered<'installation> {
         post_renderer: Option<&PostRenderer>,
         terminal: &mut Terminal,
     ) -> Result<(), Failure> {
-        let directory = self.flags.output_dir.as_deref().filter(|directory| !directory.is_empty());
+        let directory = self
+            .flags
+            .output_dir
+            .as_deref()
+            .filter(|directory| !directory.is_empty());
         let files = directory.map(|directory| self.files(directory)).transpose()?;
         let mut stream = Vec::new();
         if files.is_none() {
@@ -78,8 +94,14 @@ impl<'installation> Rendered<'installation> {
             }
         }
         if let Some(post_renderer) = post_renderer {
-            let advice = if self.flags.debug { "" } else { DEBUG_ADVICE };
-            stream = post_renderer.run(&stream).map_err(|text| Failure::new(format!("{text}{advice}")))?;
+            let advice = if self.flags.is_debugging() {
+                ""
+            } else {
+                DEBUG_ADVICE
+            };
+            stream = post_renderer
+                .run(&stream)
+                .map_err(|text| Failure::new(format!("{text}{advice}")))?;
         }
         let mut output = trim_space(&Bytes::from(stream)).to_vec();
         output.push(b'\n');
@@ -102,7 +124,10 @@ impl<'installation> Rendered<'installation> {
     /// Sorts the documents into files.
     fn files(&self, directory: &str) -> Result<Files, Failure> {
         let below = if self.flags.release_name {
-            Path::new(directory).join(self.release_name).to_string_lossy().into_owned()
+            Path::new(directory)
+                .join(self.release_name)
+                .to_string_lossy()
+                .into_owned()
         } else {
             directory.to_owned()
         };
@@ -142,7 +167,8 @@ impl Files {
 
     fn write(self, lines: &mut Vec<u8>) -> Result<(), Failure> {
         let files: Vec<(PathBuf, Vec<u8>)> = self.contents.into_iter().collect();
-        written_files::write_all(&files).map_err(|error| Failure::new(format!("cannot write the output: {error}")))?;
+        written_files::write_all(&files)
+            .map_err(|error| Failure::new(format!("cannot write the output: {error}")))?;
         for path in self.reported {
             lines.extend_from_slice(format!("wrote {path}\n").as_bytes());
         }
@@ -154,7 +180,10 @@ impl Files {
 pub(super) fn unsorted(error: &InstallationError) -> Vec<u8> {
     let mut stream = Vec::new();
     if let InstallationError::Manifest { rendered, .. } = error {
-        for file in rendered.iter().filter(|file| !trim_space(&file.content).is_empty()) {
+        for file in rendered
+            .iter()
+            .filter(|file| !trim_space(&file.content).is_empty())
+        {
             // Writing to memory cannot fail.
             write_document(&mut stream, &file.name, &file.content).ok();
         }

@@ -16,7 +16,9 @@ impl PostRenderer {
     /// Finds the program: a name in `PATH`, or a path.
     pub(super) fn find(program: &str, arguments: &[String]) -> Result<Self, Failure> {
         let found = if program.contains('/') {
-            Some(PathBuf::from(program)).filter(|path| is_executable(path)).ok_or("no such file or directory")
+            Some(PathBuf::from(program))
+                .filter(|path| is_executable(path))
+                .ok_or("no such file or directory")
         } else {
             let folders = std::env::var_os("PATH").unwrap_or_default();
             std::env::split_paths(&folders)
@@ -31,7 +33,10 @@ impl PostRenderer {
             ))
         })?;
         let program = std::path::absolute(&found).unwrap_or(found);
-        Ok(Self { program, arguments: arguments.to_vec() })
+        Ok(Self {
+            program,
+            arguments: arguments.to_vec(),
+        })
     }
 
     /// Gives the program the manifests and returns what it makes of them.
@@ -70,7 +75,8 @@ impl PostRenderer {
 #[cfg(unix)]
 fn is_executable(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
-    path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+    path.metadata()
+        .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }
 
 #[cfg(not(unix))]
