@@ -37,7 +37,8 @@ pub fn show(chart: &Chart, part: Part) -> Result<Vec<u8>, String> {
     if is_shown(Part::Definition) {
         line(&mut output, crate::document::write(&*chart.metadata)?.as_bytes());
     }
-    if is_shown(Part::Values) && chart.values.is_some() {
+    // An empty file is shown, a missing one is not.
+    if is_shown(Part::Values) && chart.raw_values().is_some() {
         separator(&mut output);
         for file in chart.raw.iter().filter(|file| file.name == "values.yaml") {
             line(&mut output, &file.data);

@@ -225,7 +225,12 @@ pub(crate) fn usage_error(error: &clap::Error) -> Failure {
             Failure::new(format!("unknown flag: {argument}{hint}"))
         }
         ErrorKind::UnknownArgument if argument.starts_with('-') => {
-            Failure::new(format!("unknown shorthand flag: {argument}"))
+            let letter = argument.chars().nth(1).unwrap_or('-');
+            Failure::new(format!("unknown shorthand flag: {letter:?} in {argument}"))
+        }
+        ErrorKind::InvalidValue if context(ContextKind::InvalidValue).is_empty() => {
+            let flag = argument.split_whitespace().next().unwrap_or_default();
+            Failure::new(format!("flag needs an argument: {flag}"))
         }
         ErrorKind::InvalidSubcommand => {
             let command = context(ContextKind::InvalidSubcommand);

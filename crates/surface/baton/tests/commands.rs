@@ -30,6 +30,7 @@ fn parts_of_a_chart_are_shown() {
         assert_snapshot!(format!("show_{part}"), world.see(&["show", part, "demo"]));
     }
     assert_snapshot!("show_nothing", world.see(&["show", "all", "./none"]));
+    assert_snapshot!("show_no_chart", world.see(&["show", "values"]));
     assert_snapshot!(
         "show_jsonpath",
         world.see(&["show", "values", "demo", "--jsonpath", "{.replicas}"])
@@ -146,5 +147,8 @@ fn the_program_explains_itself() {
     assert_snapshot!("help_without_arguments", world.see(&[]));
     assert_snapshot!("help_template", world.see(&["template", "--help"]));
     assert_snapshot!("help_lint", world.see(&["lint", "-h"]));
+    assert_snapshot!("flag_without_value", world.see(&["template", "demo", "--set"]));
+    assert_snapshot!("unknown_letter", world.see(&["lint", "-x"]));
+    assert_snapshot!("no_switch", world.see(&["lint", "--strict=perhaps"]));
     assert_snapshot!("unknown_command", world.see(&["instal"]));
 }

@@ -68,9 +68,13 @@ impl Package {
 
     fn pack(&self, name: &str, terminal: &mut Terminal) -> Result<PathBuf, Failure> {
         let directory = std::path::absolute(name)?;
-        if let Err(source) = std::fs::metadata(name) {
-            let path = PathBuf::from(name);
-            return Err(loader::LoadError::NotFound { path, source }.into());
+        match std::fs::metadata(name) {
+            Ok(metadata) if metadata.is_dir() => {}
+            Ok(_) => return Err(loader::LoadError::NoChartFile.into()),
+            Err(source) => {
+                let path = PathBuf::from(name);
+                return Err(loader::LoadError::NotFound { path, source }.into());
+            }
         }
         if self.dependency_update {
             dependency_files::update(&directory, terminal)?;

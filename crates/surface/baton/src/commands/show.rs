@@ -32,7 +32,8 @@ enum ShownPart {
 #[command(args_override_self = true)]
 struct ShownChart {
     /// A directory or a packaged chart (.tgz)
-    chart: String,
+    #[arg(value_name = "CHART")]
+    charts: Vec<String>,
     #[arg(long, hide = true)]
     devel: bool,
     #[arg(long, hide = true)]
@@ -49,19 +50,24 @@ struct ShownValues {
 
 impl Show {
     pub(crate) fn run(&self, terminal: &mut Terminal) -> Result<(), Failure> {
-        let (part, shown) = match &self.part {
-            ShownPart::All(chart) => (Part::All, chart),
-            ShownPart::Chart(chart) => (Part::Definition, chart),
+        let (name, part, shown) = match &self.part {
+            ShownPart::All(chart) => ("all", Part::All, chart),
+            ShownPart::Chart(chart) => ("chart", Part::Definition, chart),
             ShownPart::Values(values) if values.jsonpath.as_deref().is_some_and(|path| !path.is_empty()) => {
                 return Err(Failure::new(
                     "--jsonpath is not supported; print the values and pick from them, for example with yq",
                 ));
             }
-            ShownPart::Values(values) => (Part::Values, &values.chart),
-            ShownPart::Readme(chart) => (Part::Readme, chart),
-            ShownPart::Crds(chart) => (Part::Crds, chart),
+            ShownPart::Values(values) => ("values", Part::Values, &values.chart),
+            ShownPart::Readme(chart) => ("readme", Part::Readme, chart),
+            ShownPart::Crds(chart) => ("crds", Part::Crds, chart),
         };
-        let path = loader::locate(&shown.chart)?;
+        let [chart] = shown.charts.as_slice() else {
+            return Err(Failure::new(format!(
+                "\"baton show {name}\" requires 1 argument\n\nUsage:  baton show {name} CHART"
+            )));
+        };
+        let path = loader::locate(chart)?;
         let chart = loader::load(&path, &mut |warning| terminal.remark(warning))?;
         terminal.print(&presentation::show(&chart, part).map_err(Failure::new)?)
     }

@@ -77,6 +77,8 @@ impl World {
             "HELM_KUBECONTEXT",
             "NO_COLOR",
             "CLICOLOR_FORCE",
+            "COLUMNS",
+            "LINES",
         ] {
             command.env_remove(variable);
         }

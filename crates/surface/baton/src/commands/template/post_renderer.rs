@@ -16,15 +16,18 @@ impl PostRenderer {
     /// Finds the program: a name in `PATH`, or a path.
     pub(super) fn find(program: &str, arguments: &[String]) -> Result<Self, Failure> {
         let found = if program.contains('/') {
-            Some(PathBuf::from(program))
-                .filter(|path| is_executable(path))
-                .ok_or("no such file or directory")
+            let path = PathBuf::from(program);
+            match path.metadata() {
+                Ok(_) if is_executable(&path) => Ok(path),
+                Ok(_) => Err("permission denied".to_owned()),
+                Err(_) => Err(format!("stat {program}: no such file or directory")),
+            }
         } else {
             let folders = std::env::var_os("PATH").unwrap_or_default();
             std::env::split_paths(&folders)
                 .map(|folder| folder.join(program))
                 .find(|path| is_executable(path))
-                .ok_or("executable file not found in $PATH")
+                .ok_or_else(|| "executable file not found in $PATH".to_owned())
         };
         let found = found.map_err(|reason| {
             Failure::new(format!(
