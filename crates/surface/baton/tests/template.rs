@@ -230,6 +230,13 @@ fn faulty_templates_and_manifests_are_shown() {
     ]);
     assert_snapshot!("no_yaml", world.see(&["template", "demo"]));
     assert_snapshot!("no_yaml_debug", world.see(&["template", "demo", "--debug"]));
+    let world = World::with_chart(&[(
+        "templates/a.yaml",
+        "kind: Secret\nstringData:\n  a: b: {{ .Values.pass }}\n",
+    )]);
+    let text = world.see(&["template", "demo", "--set", "pass=hunter2"]);
+    assert!(!text.replace("pass=hunter2", "").contains("hunter2"), "{text}");
+    assert_snapshot!("secret_no_yaml", text);
 }
 
 #[test]

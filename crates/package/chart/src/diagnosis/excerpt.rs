@@ -1,5 +1,7 @@
 //! Lines of a text with a place marked in them.
 
+use crate::explanation::{HIDDEN, is_secret_name};
+
 /// How many characters of a line are shown.
 const MAX_LINE: usize = 160;
 
@@ -50,14 +52,16 @@ impl Excerpt {
         })
     }
 
-    /// Shows a line of a rendered document with what stands around it.
+    /// Shows a line of a rendered document with what stands around it, but nothing that may be secret.
     pub(super) fn of_rendered(name: &str, document: &[u8], line: usize) -> Option<Self> {
         let first = line.saturating_sub(LINES_BEFORE).max(1);
+        let mut names_a_secret = false;
         let lines: Vec<String> = document
             .split(|byte| *byte == b'\n')
+            .take(line + 1)
+            .map(|text| without_secret(&printable(text), &mut names_a_secret))
             .skip(first - 1)
-            .take(line + 1 - first + 1)
-            .map(|text| shorten(&printable(text), None).0)
+            .map(|text| shorten(&text, None).0)
             .collect();
         let title = format!("{name}, rendered, line {line}");
         (lines.len() > line - first).then_some(Self {
@@ -85,6 +89,24 @@ fn printable(text: &[u8]) -> String {
             character => character,
         })
         .collect()
+}
+
+/// Hides the value in a line of YAML where its key says that it is secret, or where the line before names one, as the
+/// variables of containers do.
+fn without_secret(line: &str, names_a_secret: &mut bool) -> String {
+    let was_named = std::mem::take(names_a_secret);
+    let Some((key, value)) = line.split_once(':') else {
+        return line.to_owned();
+    };
+    let is_quote_or_space = |character: char| matches!(character, ' ' | '-' | '"' | '\'');
+    let name = key.trim_matches(is_quote_or_space);
+    *names_a_secret = name == "name" && is_secret_name(value.trim_matches(is_quote_or_space));
+    let is_secret = is_secret_name(name) || (was_named && name == "value");
+    if is_secret && !value.trim().is_empty() {
+        format!("{key}: {HIDDEN}")
+    } else {
+        line.to_owned()
+    }
 }
 
 /// Cuts a line so that the marked place stays in it.
@@ -128,6 +150,16 @@ mod tests {
         let caret = excerpt.caret.expect("a place");
         assert_eq!(excerpt.lines[0].chars().nth(caret), Some('^'));
         assert_eq!(excerpt.lines[0].chars().count(), MAX_LINE + 2);
+    }
+
+    #[test]
+    fn a_rendered_line_is_shown_without_secrets() {
+        let document = b"env:\n- name: DB_PASSWORD\n  value: hunter2\nadminToken: abc: def\nport: 80";
+        let excerpt = Excerpt::of_rendered("a", document, 4).expect("lines");
+        assert_eq!(
+            excerpt.lines,
+            ["- name: DB_PASSWORD", "  value: …", "adminToken: …", "port: 80"]
+        );
     }
 
     #[test]

@@ -166,9 +166,14 @@ fn of_manifest(error: &ManifestError, rendered: &[RenderedFile]) -> Diagnosis {
         .and_then(|(_, rest)| rest.split(':').next())
         .and_then(|number| number.parse().ok());
     if let (Some(document), Some(line)) = (document, line) {
-        diagnosis
-            .excerpts
-            .extend(Excerpt::of_rendered(&error.file, &document, line));
+        if is_secret(&document) {
+            let note = "the document is a Secret, so its lines are shown only with --debug".to_owned();
+            diagnosis.notes.push(note);
+        } else {
+            diagnosis
+                .excerpts
+                .extend(Excerpt::of_rendered(&error.file, &document, line));
+        }
     }
     diagnosis.hints.push(format!(
         "see all that the template made with --debug --show-only {}",
@@ -178,6 +183,15 @@ fn of_manifest(error: &ManifestError, rendered: &[RenderedFile]) -> Diagnosis {
             .map_or(error.file.as_str(), |(_, name)| name)
     ));
     diagnosis
+}
+
+/// Tells whether a document that cannot be read seems to be a Secret.
+fn is_secret(document: &[u8]) -> bool {
+    document.split(|byte| *byte == b'\n').any(|line| {
+        let line = String::from_utf8_lossy(line);
+        line.strip_prefix("kind:")
+            .is_some_and(|kind| kind.trim_matches([' ', '"', '\'', '\r']) == "Secret")
+    })
 }
 
 /// Says who set the values that schemas complain about.

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::explanation::shown_origin;
 use crate::provenance::Provenance;
 use crate::values::Table;
 
@@ -90,7 +91,7 @@ pub(super) fn describe(
     let value = current?;
     let origin = provenance
         .origin_of(&borrowed(&keys))
-        .map(|origin| format!(", set by {origin}"));
+        .map(|origin| format!(", set by {}", shown_origin(origin)));
     Some(Description {
         text: format!(
             "{} is {}{}",
@@ -109,7 +110,11 @@ fn absent(keys: &[String], section: usize, provenance: &Provenance) -> Descripti
     let around = provenance.origin_of(&borrowed(&keys[..keys.len() - 1]));
     let text = match own {
         Some(origin) if around != Some(origin) => {
-            format!("{} is null, set by {origin}", shown(keys, section))
+            format!(
+                "{} is null, set by {}",
+                shown(keys, section),
+                shown_origin(origin)
+            )
         }
         _ => format!("{} is not set", shown(keys, section)),
     };

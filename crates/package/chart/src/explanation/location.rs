@@ -221,7 +221,7 @@ fn setter(path: &[String], provenance: &Provenance) -> Setter {
     if origins.is_empty() {
         return Setter::Unknown;
     }
-    let shown: Vec<String> = origins.into_iter().map(super::secrecy::shown_origin).collect();
+    let shown: Vec<String> = origins.into_iter().map(super::shown_origin).collect();
     Setter::Origin(shown.join(", "))
 }
 

@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 pub use recorder::Recorder;
+pub(crate) use secrecy::{HIDDEN, is_secret_name, shown_origin};
 
 use crate::provenance::Provenance;
 use crate::values::Table;

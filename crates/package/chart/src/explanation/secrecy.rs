@@ -10,7 +10,7 @@ use super::UsedValue;
 use crate::provenance::Origin;
 
 /// What stands in place of a secret.
-pub(super) const HIDDEN: &str = "…";
+pub(crate) const HIDDEN: &str = "…";
 
 /// Parts of names that say that a value is secret; names are compared in lower case and without `-` and `_`.
 const SECRET_WORDS: &[&str] = &[
@@ -32,7 +32,7 @@ const SECRET_WORDS: &[&str] = &[
 const SECRET_NAMES: &[&str] = &["pass", "pwd", "key", "auth", "dsn"];
 
 /// Tells whether a name says that its value is secret.
-pub(super) fn is_secret_name(name: &str) -> bool {
+pub(crate) fn is_secret_name(name: &str) -> bool {
     let name: String = name
         .chars()
         .filter(|character| !matches!(character, '-' | '_'))
@@ -163,7 +163,7 @@ fn without_user_information(text: &str) -> String {
 
 /// The origin of a value for a reader. A flag that sets something secret, perhaps beside other things, is shown without
 /// its expression.
-pub(super) fn shown_origin(origin: &Origin) -> String {
+pub(crate) fn shown_origin(origin: &Origin) -> String {
     match origin {
         Origin::Flag { flag, expression } => {
             let names = expression.split(['=', ',', '.', '[', ']', '{', '}', '"', ':', ' ']);
