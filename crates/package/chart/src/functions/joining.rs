@@ -6,9 +6,9 @@ use gotemplate::format::{append_value, quote};
 use gotemplate::{Failure, Function, Map, Text, Type, Value};
 use memchr::memmem;
 
-use super::characters::first_character;
 use super::conversion::{elements, strval};
 use super::limits::{self, check_items};
+use crate::go_characters::first_character;
 
 /// The functions of this file.
 pub(crate) static FUNCTIONS: &[Function] = &[

@@ -2,7 +2,6 @@
 
 mod case;
 mod certificates;
-mod characters;
 mod conversion;
 mod copies;
 mod dates;

@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use gotemplate::{Call, Failure, Function, Type, Value};
 
-use super::characters::characters;
 use super::limits::check_text;
+use crate::go_characters::characters;
 use crate::host::Host;
 use crate::source::{Source, SystemSource};
 

@@ -3,8 +3,8 @@
 use gotemplate::{Failure, Function, Text, Type, Value};
 use memchr::memmem;
 
-use super::characters::{characters, first_character};
 use super::limits::{self, check_text};
+use crate::go_characters::{characters, first_character};
 
 /// The functions of this file.
 pub(crate) static FUNCTIONS: &[Function] = &[

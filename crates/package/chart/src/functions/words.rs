@@ -2,7 +2,7 @@
 
 use gotemplate::{Function, Type, Value};
 
-use super::characters::{LETTER, NUMBER, PUNCTUATION, UPPER, characters, to_lower, to_upper};
+use crate::go_characters::{LETTER, NUMBER, PUNCTUATION, UPPER, characters, to_lower, to_upper};
 
 /// The functions of this file.
 pub(crate) static FUNCTIONS: &[Function] = &[

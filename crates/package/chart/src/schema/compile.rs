@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use regex::Regex;
 use serde_json::{Map, Value};
 
 use super::SchemaError;
 use super::documents::{Documents, Draft};
 use super::number::Decimal;
+use crate::go_expression::Expression;
 use crate::go_url::Url;
 
 /// How deep schemas may contain schemas, references included. Each level costs stack.
@@ -40,7 +40,7 @@ pub(super) struct Node {
     /// Sorted by name.
     pub(super) properties: Vec<(String, Id)>,
     pub(super) additional_properties: Additional,
-    pub(super) pattern_properties: Vec<(Regex, Id)>,
+    pub(super) pattern_properties: Vec<(Expression, Id)>,
     pub(super) property_names: Option<Id>,
     pub(super) dependencies: BTreeMap<String, Needs>,
     pub(super) items: Vec<Id>,
@@ -53,7 +53,7 @@ pub(super) struct Node {
     pub(super) exclusive_maximum: Option<Decimal>,
     pub(super) min_length: Option<u64>,
     pub(super) max_length: Option<u64>,
-    pub(super) pattern: Option<(String, Regex)>,
+    pub(super) pattern: Option<(String, Expression)>,
     pub(super) format: String,
     pub(super) min_properties: Option<u64>,
     pub(super) max_properties: Option<u64>,
@@ -324,11 +324,11 @@ impl<'a> Rules<'a> {
             None => {}
             Some(Value::Object(patterns)) => {
                 for (pattern, schema) in patterns {
-                    let Ok(regex) = crate::go_pattern::compile(pattern) else {
+                    let Ok(expression) = Expression::new(pattern.as_bytes()) else {
                         return fault(format!("Invalid regex pattern '{pattern}'"));
                     };
                     let schema = self.below(schema)?;
-                    self.node.pattern_properties.push((regex, schema));
+                    self.node.pattern_properties.push((expression, schema));
                 }
             }
             Some(_) => return wrong_type("valid schema", "patternProperties"),
@@ -466,8 +466,8 @@ impl<'a> Rules<'a> {
         (self.node.min_length, self.node.max_length) = self.counts("minLength", "maxLength")?;
         match self.get("pattern") {
             None => {}
-            Some(Value::String(pattern)) => match crate::go_pattern::compile(pattern) {
-                Ok(regex) => self.node.pattern = Some((pattern.clone(), regex)),
+            Some(Value::String(pattern)) => match Expression::new(pattern.as_bytes()) {
+                Ok(expression) => self.node.pattern = Some((pattern.clone(), expression)),
                 Err(_) => return fault("pattern must be a valid regex".to_owned()),
             },
             Some(_) => return fault("pattern must be of a string".to_owned()),

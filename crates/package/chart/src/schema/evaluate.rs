@@ -446,7 +446,7 @@ impl<'s> Evaluation<'s> {
         };
         let mut matched = false;
         for (pattern, schema) in &node.pattern_properties {
-            if pattern.is_match(name) {
+            if pattern.is_match(name.as_bytes()) {
                 matched = true;
                 let tried = self.try_schema(*schema, value, &inner)?;
                 verdict.merge(tried);
@@ -573,8 +573,8 @@ fn judge_string(node: &Node, text: &str, verdict: &mut Verdict, context: &Contex
             format!("String length must be less than or equal to {most}"),
         );
     }
-    if let Some((pattern, regex)) = &node.pattern
-        && !regex.is_match(text)
+    if let Some((pattern, expression)) = &node.pattern
+        && !expression.is_match(text.as_bytes())
     {
         verdict.complain(context, format!("Does not match pattern '{pattern}'"));
     }

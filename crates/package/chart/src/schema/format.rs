@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use super::email::is_address;
+use crate::go_expression::Expression;
 use crate::go_url::Url;
 use crate::lock::days_in_month;
 
@@ -31,7 +32,7 @@ fn checker(format: &str) -> Option<fn(&str) -> bool> {
         "uri-reference" | "iri-reference" => is_reference,
         "uri-template" => is_uri_template,
         "uuid" => is_uuid,
-        "regex" => |text| crate::go_pattern::compile(text).is_ok(),
+        "regex" => |text| Expression::new(text.as_bytes()).is_ok(),
         "json-pointer" => is_json_pointer,
         "relative-json-pointer" => is_relative_json_pointer,
         _ => return None,

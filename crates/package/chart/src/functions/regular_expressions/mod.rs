@@ -1,10 +1,6 @@
-//! Regular expressions in Go's syntax, with Go's rules for matches, replacements and errors.
+//! Functions that match, find, replace and split by regular expressions.
 
-mod character_syntax;
-mod classes;
-mod error;
-mod expression;
-mod parse;
+mod search;
 #[cfg(test)]
 mod tests;
 
@@ -15,9 +11,8 @@ use std::rc::Rc;
 use gotemplate::format::quote;
 use gotemplate::{Call, Failure, Function, Text, Type, Value};
 
-use self::error::SyntaxError;
-use self::expression::Expression;
 use super::limits;
+use crate::go_expression::{Expression, SyntaxError};
 use crate::host::Host;
 
 /// The functions of this file.

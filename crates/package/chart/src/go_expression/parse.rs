@@ -5,7 +5,7 @@ use regex_syntax::hir::{Capture, Class, ClassUnicode, Hir, Look, Repetition};
 use super::character_syntax::check_utf8;
 use super::classes::{add_range, folded};
 use super::error::{Defect, SyntaxError};
-use crate::functions::characters::first_character;
+use crate::go_characters::first_character;
 
 /// The largest count of a repetition, and the largest product of counts that are nested: Go's limit.
 const MAX_REPETITIONS: u32 = 1000;

@@ -2,7 +2,7 @@
 
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
-use crate::functions::characters::unicode_15_class;
+use crate::go_characters::unicode_15_class;
 
 /// Adds the characters from `low` to `high`; surrogates, which are no characters, are left out.
 pub(super) fn add_range(class: &mut ClassUnicode, low: u32, high: u32) {

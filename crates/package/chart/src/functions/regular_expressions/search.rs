@@ -1,53 +1,16 @@
-//! A compiled expression, and what Go's package regexp does with it: find, replace, split.
+//! What Go's package regexp does with an expression: find, replace, split.
 
-use std::borrow::Cow;
 use std::ops::Range;
 
+use gotemplate::Failure;
 use regex_automata::Input;
-use regex_automata::meta::{Config, Regex};
 use regex_automata::util::captures::Captures;
 
-use super::error::{Defect, SyntaxError};
-use super::parse::parse;
-use crate::functions::characters::{DIGIT, LETTER, characters, first_character};
 use crate::functions::limits::{check_items, check_text};
-use gotemplate::Failure;
-
-/// How large the automaton of one expression may be; Go allows about as much.
-const MAX_AUTOMATON_BYTES: usize = 64 * 1024 * 1024;
-
-/// A compiled regular expression.
-pub(super) struct Expression {
-    regex: Regex,
-    names: Vec<Option<String>>,
-    is_empty: bool,
-}
+use crate::go_characters::{DIGIT, LETTER, first_character};
+use crate::go_expression::{Expression, Haystack};
 
 impl Expression {
-    pub(super) fn new(expression: &[u8]) -> Result<Expression, SyntaxError> {
-        let syntax = parse(expression)?;
-        let config = Config::new().nfa_size_limit(Some(MAX_AUTOMATON_BYTES));
-        let regex = Regex::builder().configure(config).build_from_hir(&syntax.hir);
-        // The expression is sound by now, so size is all that can stand in its way.
-        let regex = regex.map_err(|_| SyntaxError::new(Defect::TooLarge, expression))?;
-        Ok(Expression {
-            regex,
-            names: syntax.names,
-            is_empty: expression.is_empty(),
-        })
-    }
-
-    pub(super) fn is_match(&self, text: &[u8]) -> bool {
-        self.regex.is_match(Haystack::new(text).lossy.as_ref())
-    }
-
-    /// Returns the first match; nothing where there is none.
-    pub(super) fn find<'text>(&self, text: &'text [u8]) -> &'text [u8] {
-        let haystack = Haystack::new(text);
-        let found = self.regex.find(haystack.lossy.as_ref());
-        found.map_or(&[], |found| haystack.original(found.range()))
-    }
-
     /// Returns where the expression matches, at most `limit` times unless that is negative.
     fn find_all_ranges(&self, haystack: &Haystack<'_>, limit: i64) -> Result<Vec<Range<usize>>, Failure> {
         let text = haystack.lossy.as_ref();
@@ -220,46 +183,4 @@ fn group_number(name: &[u8]) -> Option<usize> {
         return None;
     }
     std::str::from_utf8(name).ok()?.parse().ok()
-}
-
-/// A text to search in; each byte that is not UTF-8 is searched as U+FFFD, which is how Go sees it.
-struct Haystack<'text> {
-    text: &'text [u8],
-    lossy: Cow<'text, str>,
-    /// Where in the searched text the replaced bytes are.
-    broken: Vec<usize>,
-}
-
-impl<'text> Haystack<'text> {
-    fn new(text: &'text [u8]) -> Haystack<'text> {
-        if let Ok(valid) = std::str::from_utf8(text) {
-            return Haystack {
-                text,
-                lossy: Cow::Borrowed(valid),
-                broken: Vec::new(),
-            };
-        }
-        let mut lossy = String::with_capacity(text.len());
-        let mut broken = Vec::new();
-        for (character, size) in characters(text) {
-            if size < character.len_utf8() {
-                broken.push(lossy.len());
-            }
-            lossy.push(character);
-        }
-        Haystack {
-            text,
-            lossy: Cow::Owned(lossy),
-            broken,
-        }
-    }
-
-    /// Returns the original text of a range of the searched text.
-    fn original(&self, range: Range<usize>) -> &'text [u8] {
-        // A replaced byte has become three.
-        let position = |at: usize| at - 2 * self.broken.partition_point(|&broken| broken < at);
-        self.text
-            .get(position(range.start)..position(range.end))
-            .unwrap_or_default()
-    }
 }

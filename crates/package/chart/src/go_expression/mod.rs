@@ -1,0 +1,100 @@
+//! Regular expressions in Go's syntax, with Go's errors.
+//!
+//! They are parsed here, since the syntax differs in small ways everywhere, and run by the automata of the regex crates.
+
+mod character_syntax;
+mod classes;
+mod error;
+mod parse;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use regex_automata::meta::{Config, Regex};
+
+use self::error::Defect;
+pub(crate) use self::error::SyntaxError;
+use self::parse::parse;
+use crate::go_characters::characters;
+
+/// How large the automaton of one expression may be; Go allows about as much.
+const MAX_AUTOMATON_BYTES: usize = 64 * 1024 * 1024;
+
+/// A compiled regular expression.
+#[derive(Debug)]
+pub(crate) struct Expression {
+    pub(crate) regex: Regex,
+    /// The names of its groups, of which the first is the whole match.
+    pub(crate) names: Vec<Option<String>>,
+    pub(crate) is_empty: bool,
+}
+
+impl Expression {
+    pub(crate) fn new(expression: &[u8]) -> Result<Expression, SyntaxError> {
+        let syntax = parse(expression)?;
+        let config = Config::new().nfa_size_limit(Some(MAX_AUTOMATON_BYTES));
+        let regex = Regex::builder().configure(config).build_from_hir(&syntax.hir);
+        // The expression is sound by now, so size is all that can stand in its way.
+        let regex = regex.map_err(|_| SyntaxError::new(Defect::TooLarge, expression))?;
+        Ok(Expression {
+            regex,
+            names: syntax.names,
+            is_empty: expression.is_empty(),
+        })
+    }
+
+    pub(crate) fn is_match(&self, text: &[u8]) -> bool {
+        self.regex.is_match(Haystack::new(text).lossy.as_ref())
+    }
+
+    /// Returns the first match; nothing where there is none.
+    pub(crate) fn find<'text>(&self, text: &'text [u8]) -> &'text [u8] {
+        let haystack = Haystack::new(text);
+        let found = self.regex.find(haystack.lossy.as_ref());
+        found.map_or(&[], |found| haystack.original(found.range()))
+    }
+}
+
+/// A text to search in; each byte that is not UTF-8 is searched as U+FFFD, which is how Go sees it.
+pub(crate) struct Haystack<'text> {
+    text: &'text [u8],
+    pub(crate) lossy: Cow<'text, str>,
+    /// Where in the searched text the replaced bytes are.
+    broken: Vec<usize>,
+}
+
+impl<'text> Haystack<'text> {
+    pub(crate) fn new(text: &'text [u8]) -> Haystack<'text> {
+        if let Ok(valid) = std::str::from_utf8(text) {
+            return Haystack {
+                text,
+                lossy: Cow::Borrowed(valid),
+                broken: Vec::new(),
+            };
+        }
+        let mut lossy = String::with_capacity(text.len());
+        let mut broken = Vec::new();
+        for (character, size) in characters(text) {
+            if size < character.len_utf8() {
+                broken.push(lossy.len());
+            }
+            lossy.push(character);
+        }
+        Haystack {
+            text,
+            lossy: Cow::Owned(lossy),
+            broken,
+        }
+    }
+
+    /// Returns the original text of a range of the searched text.
+    pub(crate) fn original(&self, range: Range<usize>) -> &'text [u8] {
+        // A replaced byte has become three.
+        let position = |at: usize| at - 2 * self.broken.partition_point(|&broken| broken < at);
+        self.text
+            .get(position(range.start)..position(range.end))
+            .unwrap_or_default()
+    }
+}
