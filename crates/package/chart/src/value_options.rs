@@ -203,7 +203,7 @@ mod tests {
 
     fn files(name: &str) -> Result<Vec<u8>, String> {
         match name {
-            "base.yaml" => Ok(b"a: {b: 1, c: 2}\nl: [1, 2]\nn: null\n".to_vec()),
+            "base.yaml" => Ok(b"a: {b: 1, c: 2}\nl: [1, 2]\nnone: null\n".to_vec()),
             "over.yaml" => Ok(b"a: {b: null, d: 3}\nl: [9]\n".to_vec()),
             "text" => Ok(b"content".to_vec()),
             "list" => Ok(b"[]".to_vec()),
@@ -229,7 +229,7 @@ mod tests {
         let values = options.merge(&mut files, Some(&mut provenance)).unwrap();
         assert_eq!(
             Value::Object(values),
-            json!({"a": {"c": 7}, "l": [9.0], "n": null, "x": "2", "f": "content", "y": "a,b"})
+            json!({"a": {"c": 7}, "l": [9.0], "none": null, "x": "2", "f": "content", "y": "a,b"})
         );
         let origin = |path: &str| {
             provenance
