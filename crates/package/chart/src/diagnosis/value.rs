@@ -84,7 +84,8 @@ pub(super) fn describe(
         };
         keys.push(key);
         let Some(next) = next else {
-            return Some(absent(&keys, section.len(), provenance));
+            let whole = joined(&[section, &path.0].concat());
+            return Some(absent(&keys, section.len(), whole, provenance));
         };
         current = Some(next);
     }
@@ -100,12 +101,12 @@ pub(super) fn describe(
             origin.unwrap_or_default()
         ),
         is_absent: value.is_null(),
-        path: joined(&keys),
+        path: joined(&[section, &path.0].concat()),
     })
 }
 
 /// Describes a value that is not there. Whoever set it to null is its origin, and not that of the table around it.
-fn absent(keys: &[String], section: usize, provenance: &Provenance) -> Description {
+fn absent(keys: &[String], section: usize, path: String, provenance: &Provenance) -> Description {
     let own = provenance.origin_of(&borrowed(keys));
     let around = provenance.origin_of(&borrowed(&keys[..keys.len() - 1]));
     let text = match own {
@@ -121,7 +122,7 @@ fn absent(keys: &[String], section: usize, provenance: &Provenance) -> Descripti
     Description {
         text,
         is_absent: true,
-        path: joined(keys),
+        path,
     }
 }
 
