@@ -2,7 +2,9 @@
 
 use gotemplate::{Function, Text, Type, Value};
 
-use crate::go_characters::{DIGIT, LETTER, LOWER, TITLE, UPPER, map_characters, to_lower, to_title, to_upper};
+use crate::go_characters::{
+    DIGIT, LETTER, LOWER, TITLE, UPPER, map_characters, to_lower, to_title, to_upper,
+};
 
 /// The functions of this file.
 pub(crate) static FUNCTIONS: &[Function] = &[

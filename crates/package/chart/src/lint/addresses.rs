@@ -71,8 +71,8 @@ pub(super) fn is_url(text: &str) -> bool {
     let Ok(url) = Url::parse(address) else {
         return false;
     };
-    let path = url.decoded_path();
-    if url.host.starts_with('.') || url.host.is_empty() && !path.is_empty() && !path.contains('.') {
+    if url.host.starts_with(b".") || url.host.is_empty() && !url.path.is_empty() && !url.path.contains(&b'.')
+    {
         return false;
     }
     URL.as_ref().is_some_and(|pattern| pattern.is_match(text))

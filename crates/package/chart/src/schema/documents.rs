@@ -127,16 +127,16 @@ impl Documents {
         let Some(place) = self.places.get(&base.to_string()).cloned() else {
             return Err(SchemaError::Faulty(format!("Reference {url} must be canonical")));
         };
-        let place = self.follow_pointer(place, &url.decoded_fragment())?;
+        let place = self.follow_pointer(place, &String::from_utf8_lossy(&url.fragment))?;
         self.places.insert(url.to_string(), place.clone());
         Ok(place)
     }
 
     /// Loads a document that is not part of the schema file. Only the specification's own are at hand.
     fn load(&mut self, url: &Url, base: &Url) -> Result<(), SchemaError> {
-        let is_file = url.scheme == "file";
+        let is_file = url.scheme == b"file";
         let is_canonical = if is_file {
-            url.decoded_path().starts_with('/')
+            url.path.starts_with(b"/")
         } else {
             !url.scheme.is_empty() && !url.host.is_empty()
         };
@@ -248,7 +248,7 @@ impl References<'_> {
                     }
                 }
                 if let Some(Value::String(reference)) = entries.get_mut("$ref")
-                    && let Ok(url) = Url::parse(reference)
+                    && let Ok(url) = Url::parse(&*reference)
                 {
                     *reference = scope.without_fragment().resolve(&url).to_string();
                 }

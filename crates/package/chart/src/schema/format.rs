@@ -131,8 +131,7 @@ fn is_uri_template(text: &str) -> bool {
         return false;
     }
     let Ok(url) = Url::parse(text) else { return false };
-    let path = url.decoded_path();
-    let mut rest = path.as_str();
+    let mut rest = &*String::from_utf8_lossy(&url.path);
     while let Some((_, after)) = rest.split_once('{') {
         let Some((_, closed)) = after.split_once('}') else {
             return false;
