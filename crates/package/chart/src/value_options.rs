@@ -239,7 +239,7 @@ mod tests {
         };
         assert_eq!(origin("a.c"), "--set a.c=7,x=1");
         assert_eq!(origin("l"), "-f over.yaml");
-        assert_eq!(origin("n"), "-f base.yaml");
+        assert_eq!(origin("none"), "-f base.yaml");
         assert_eq!(origin("x"), "--set-string x=2");
         assert_eq!(origin("y"), "--set-literal y=a,b");
     }
