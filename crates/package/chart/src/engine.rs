@@ -15,7 +15,7 @@ use crate::dependencies::ActiveChart;
 use crate::functions::{self, rendering};
 use crate::host::Host;
 use crate::manifest::Heads;
-use crate::values::Table;
+use crate::values::{GLOBAL_KEY, Table};
 
 /// The name of the set of templates, which Helm's messages mention.
 pub(crate) const SET_NAME: &str = "gotpl";
@@ -327,6 +327,7 @@ impl<'chart> Scopes<'chart, '_> {
         scope.insert("Subcharts", Value::Map(subcharts.clone()));
         for child in &chart.dependencies {
             let child_values = find_table(&values, child.name()).unwrap_or_default().named(&VALUES);
+            share_globals(&values, &child_values);
             let child_scope = self.add_chart(child, child_values, shared);
             subcharts.insert(child.name(), Value::Map(child_scope));
         }
@@ -344,6 +345,23 @@ impl<'chart> Scopes<'chart, '_> {
             });
         }
         scope
+    }
+}
+
+/// Makes a subchart see the very tables that its parent has two levels below `global`.
+///
+/// Helm copies `global` and the tables in it for every subchart, but not what is inside those: what one chart's
+/// templates change there, all see.
+fn share_globals(parent: &Map, child: &Map) {
+    let globals = |values: &Map| values.get(GLOBAL_KEY).and_then(|globals| globals.as_map().cloned());
+    let (Some(parent), Some(child)) = (globals(parent), globals(child)) else { return };
+    for (key, table) in parent.entries() {
+        let (Value::Map(table), Some(Value::Map(copy))) = (table, child.get(&key)) else { continue };
+        for (name, inner) in table.entries() {
+            if matches!(inner, Value::Map(_)) && matches!(copy.get(&name), Some(Value::Map(_))) {
+                copy.insert(name, inner);
+            }
+        }
     }
 }
 

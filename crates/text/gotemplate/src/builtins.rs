@@ -214,26 +214,45 @@ fn printed_arguments(call: &Call<'_, '_>) -> Text {
 }
 
 fn html(call: &mut Call<'_, '_>) -> Result {
+    check_printed(call)?;
     Ok(Value::string(escape::html(&printed_arguments(call))))
 }
 
 fn js(call: &mut Call<'_, '_>) -> Result {
+    check_printed(call)?;
     Ok(Value::string(escape::javascript(&printed_arguments(call))))
 }
 
 fn urlquery(call: &mut Call<'_, '_>) -> Result {
+    check_printed(call)?;
     Ok(Value::string(escape::url_query(&printed_arguments(call))))
 }
 
+/// The most bytes of text that one call may print: doubling a text in a loop must end before memory does.
+const MAX_PRINTED_BYTES: usize = 32 << 20;
+
+/// Refuses to print more than is sensible, before it is printed.
+fn check_printed(call: &Call<'_, '_>) -> std::result::Result<(), Failure> {
+    let texts = call.arguments.iter().filter_map(Value::as_text);
+    let bytes: usize = texts.map(|text| text.len()).sum();
+    if bytes > MAX_PRINTED_BYTES {
+        return Err(format!("text of {bytes} bytes exceeds the limit of {MAX_PRINTED_BYTES}").into());
+    }
+    Ok(())
+}
+
 fn print(call: &mut Call<'_, '_>) -> Result {
+    check_printed(call)?;
     Ok(Value::string(format::print(&call.arguments)))
 }
 
 fn printf(call: &mut Call<'_, '_>) -> Result {
+    check_printed(call)?;
     Ok(Value::string(format::sprintf(&call.text(0), &call.arguments[1..])))
 }
 
 fn println(call: &mut Call<'_, '_>) -> Result {
+    check_printed(call)?;
     Ok(Value::string(format::println(&call.arguments)))
 }
 

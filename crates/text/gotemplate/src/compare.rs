@@ -1,7 +1,10 @@
 //! `eq` and `lt` as Go's templates define them: by basic kind, integers across signedness, nil with nil.
 
+use std::rc::Rc;
+
 use crate::evaluate::{shown, shown_as_text};
 use crate::execute::Dialect;
+use crate::object::Json;
 use crate::types::Kind;
 use crate::value::Value;
 
@@ -42,8 +45,20 @@ fn incompatible(left: &Value, right: &Value, dialect: Dialect) -> String {
     }
 }
 
+/// Returns the number behind a named integer type such as `time.Month`, or the value itself.
+fn underlying(value: &Value) -> Value {
+    if let Value::Object(object) = value
+        && matches!(object.kind(), Kind::Integer(_))
+        && let Json::Value(number) = object.json()
+    {
+        return number;
+    }
+    value.clone()
+}
+
 /// Returns whether two values are equal, or why they cannot be compared.
 pub(crate) fn equal(left: &Value, right: &Value, dialect: Dialect) -> Result<bool, String> {
+    let (left, right) = (&underlying(left), &underlying(right));
     let kinds = (basic(left), basic(right));
     Ok(match (left, right) {
         (Value::Integer(left), Value::Integer(right)) => left.wide() == right.wide(),
@@ -59,6 +74,10 @@ pub(crate) fn equal(left: &Value, right: &Value, dialect: Dialect) -> Result<boo
                 return Ok(false);
             }
             return Err(incompatible(left, right, dialect));
+        }
+        // Pointers are equal when they point to the same thing, whatever is in it.
+        (Value::Object(left_object), Value::Object(right_object)) if left_object.kind() == Kind::Pointer => {
+            std::ptr::addr_eq(Rc::as_ptr(left_object), Rc::as_ptr(right_object))
         }
         (Value::Object(left_object), Value::Object(right_object)) => {
             left_object.type_name() == right_object.type_name() && left_object.equals(right_object.as_ref())
@@ -96,6 +115,7 @@ fn non_comparable_types(left: &Value, right: &Value) -> String {
 /// Returns whether `left` is less than `right`, or why they have no order.
 pub(crate) fn less(left: &Value, right: &Value, dialect: Dialect) -> Result<bool, String> {
     const NO_ORDER: &str = "invalid type for comparison";
+    let (left, right) = (&underlying(left), &underlying(right));
     let kinds = (basic(left), basic(right));
     if kinds.0 == Basic::None || kinds.1 == Basic::None {
         return Err(NO_ORDER.into());

@@ -63,17 +63,53 @@ impl ExecutionError {
 }
 
 impl fmt::Display for ExecutionError {
+    /// Goes along the chain in a loop: a recursion of templates can be thousands of errors long.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("template: ")?;
-        if let Some(place) = &self.place {
-            let Place { file, line, column, template, node } = place;
-            let template = format::quote(template.as_bytes());
-            let template = String::from_utf8_lossy(&template);
-            write!(formatter, "{file}:{line}:{column}: executing {template} at <{node}>: ")?;
+        let mut error = self;
+        loop {
+            formatter.write_str("template: ")?;
+            if let Some(place) = &error.place {
+                let Place { file, line, column, template, node } = place;
+                let template = format::quote(template.as_bytes());
+                let template = String::from_utf8_lossy(&template);
+                write!(formatter, "{file}:{line}:{column}: executing {template} at <{node}>: ")?;
+            }
+            match &error.cause {
+                Cause::Message(message) => return formatter.write_str(message),
+                Cause::Call { function, failure } => {
+                    write!(formatter, "error calling {function}: ")?;
+                    match failure.as_ref() {
+                        Failure::Message(message) => return formatter.write_str(message),
+                        Failure::Execution { prefix, error: inner } => {
+                            formatter.write_str(prefix)?;
+                            error = inner;
+                        }
+                    }
+                }
+            }
         }
-        match &self.cause {
-            Cause::Message(message) => formatter.write_str(message),
-            Cause::Call { function, failure } => write!(formatter, "error calling {function}: {failure}"),
+    }
+}
+
+impl ExecutionError {
+    /// Takes the next error of the chain out.
+    fn take_inner(&mut self) -> Option<Box<ExecutionError>> {
+        match std::mem::replace(&mut self.cause, Cause::Message(String::new())) {
+            Cause::Call { failure, .. } => match *failure {
+                Failure::Execution { error, .. } => Some(error),
+                Failure::Message(_) => None,
+            },
+            Cause::Message(_) => None,
+        }
+    }
+}
+
+/// Drops the chain in a loop, for the same reason as it is printed in one.
+impl Drop for ExecutionError {
+    fn drop(&mut self) {
+        let mut next = self.take_inner();
+        while let Some(mut error) = next {
+            next = error.take_inner();
         }
     }
 }

@@ -561,5 +561,5 @@ pub(crate) fn shown_as_text(value: &Value) -> String {
 
 /// Shows a value in messages as `%v` does.
 pub(crate) fn shown(value: &Value) -> String {
-    String::from_utf8_lossy(&format::print_value(value)).into_owned()
+    format::value_text(value)
 }

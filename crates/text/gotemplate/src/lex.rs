@@ -112,7 +112,7 @@ impl Token {
         if self.kind.is_keyword() {
             return format!("<{}>", String::from_utf8_lossy(text));
         }
-        let quoted = |bytes: &[u8]| String::from_utf8_lossy(&crate::format::quote(bytes)).into_owned();
+        let quoted = |bytes: &[u8]| crate::format::quoted(bytes);
         if text.len() > SHOWN {
             let shown = (0..SHOWN).fold(0, |at, _| at + decode(&text[at..]).1);
             return format!("{}...", quoted(&text[..shown]));

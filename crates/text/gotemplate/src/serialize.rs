@@ -1,6 +1,7 @@
 //! Values to and from JSON, as Go's encoding/json sees them.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -16,13 +17,13 @@ use crate::value::{List, Value};
 /// that contains itself; one that is only deep gives the same error here, so that writing always ends.
 const MAX_DEPTH: usize = 1_000;
 
+/// How many values may be written: lists that hold the same list many times write far more than they store.
+const MAX_VALUES: usize = 5_000_000;
+
 impl Serialize for Value {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Nested {
-            value: self,
-            depth: 0,
-        }
-        .serialize(serializer)
+        let written = Cell::new(0);
+        Nested { value: self, depth: 0, written: &written }.serialize(serializer)
     }
 }
 
@@ -35,10 +36,17 @@ pub fn to_json(value: &Value) -> Result<serde_json::Value, String> {
 struct Nested<'value> {
     value: &'value Value,
     depth: usize,
+    /// How many values were written so far.
+    written: &'value Cell<usize>,
 }
 
 impl Serialize for Nested<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let written = self.written;
+        written.set(written.get() + 1);
+        if written.get() > MAX_VALUES {
+            return Err(S::Error::custom(format_args!("the value holds more than {MAX_VALUES} values")));
+        }
         match self.value {
             Value::Nil | Value::TypedNil(_) => serializer.serialize_unit(),
             Value::Bool(truth) => serializer.serialize_bool(*truth),
@@ -58,26 +66,26 @@ impl Serialize for Nested<'_> {
             }
             Value::List(list) => {
                 let depth = self.inner_depth()?;
-                stack::with_room(|| serializer.collect_seq(list.iter().map(|value| Nested { value, depth })))
+                stack::with_room(|| serializer.collect_seq(list.iter().map(|value| Nested { value, depth, written })))
             }
             Value::Map(map) => {
                 let depth = self.inner_depth()?;
                 let entries = map.borrow();
                 let members = entries
                     .iter()
-                    .map(|(key, value)| (json_text(key), Nested { value, depth }));
+                    .map(|(key, value)| (json_text(key), Nested { value, depth, written }));
                 stack::with_room(|| serializer.collect_map(members))
             }
             Value::Object(object) => {
                 let depth = self.inner_depth()?;
                 match object.json() {
                     Json::Value(value) => {
-                        stack::with_room(|| Nested { value: &value, depth }.serialize(serializer))
+                        stack::with_room(|| Nested { value: &value, depth, written }.serialize(serializer))
                     }
                     Json::Object(members) => {
                         let members = members
                             .iter()
-                            .map(|(name, value)| (name, Nested { value, depth }));
+                            .map(|(name, value)| (name, Nested { value, depth, written }));
                         stack::with_room(|| serializer.collect_map(members))
                     }
                 }

@@ -502,3 +502,42 @@ impl FromIterator<(Text, Value)> for Map {
         Map::of(Type::Any, entries.into_iter().collect())
     }
 }
+
+/// Drops what containers hold in a loop: templates can nest lists and maps as deep as they like.
+fn drop_contents(mut waiting: Vec<Value>) {
+    while let Some(value) = waiting.pop() {
+        match value {
+            Value::List(list) => {
+                if let Some(mut data) = Rc::into_inner(list.0) {
+                    waiting.append(&mut data.items);
+                }
+            }
+            Value::Map(map) => {
+                if let Some(mut data) = Rc::into_inner(map.data) {
+                    waiting.extend(std::mem::take(data.entries.get_mut()).into_values());
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn is_container(value: &Value) -> bool {
+    matches!(value, Value::List(_) | Value::Map(_))
+}
+
+impl Drop for ListData {
+    fn drop(&mut self) {
+        if self.items.iter().any(is_container) {
+            drop_contents(std::mem::take(&mut self.items));
+        }
+    }
+}
+
+impl Drop for MapData {
+    fn drop(&mut self) {
+        if self.entries.get_mut().values().any(is_container) {
+            drop_contents(std::mem::take(self.entries.get_mut()).into_values().collect());
+        }
+    }
+}

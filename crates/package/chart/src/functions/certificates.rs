@@ -9,6 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use gotemplate::format::print_value;
 use gotemplate::{Call, Failure, Function, Kind, Object, Text, Type, Value};
 
+use super::limits;
 use crate::keys::certificate::{Issuer, Template};
 use crate::keys::{PrivateKey, pem};
 use crate::source;
@@ -19,7 +20,7 @@ const CERTIFICATE: Type = Type::Named("sprig.certificate", Kind::Struct);
 pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("buildCustomCert", &[Type::String, Type::String], build_custom),
     Function::new("genCA", &[Type::String, Type::INT], |call| {
-        let key = new_key(call);
+        let key = new_key(call)?;
         authority(call, &key)
     }),
     Function::new("genCAWithKey", &[Type::String, Type::INT, Type::String], |call| {
@@ -30,7 +31,7 @@ pub(crate) static FUNCTIONS: &[Function] = &[
         "genSelfSignedCert",
         &[Type::String, Type::List, Type::List, Type::INT],
         |call| {
-            let key = new_key(call);
+            let key = new_key(call)?;
             self_signed(call, &key)
         },
     ),
@@ -46,7 +47,7 @@ pub(crate) static FUNCTIONS: &[Function] = &[
         "genSignedCert",
         &[Type::String, Type::List, Type::List, Type::INT, CERTIFICATE],
         |call| {
-            let key = new_key(call);
+            let key = new_key(call)?;
             signed(call, &key)
         },
     ),
@@ -98,8 +99,9 @@ impl Object for Certificate {
     }
 }
 
-fn new_key(call: &Call<'_, '_>) -> PrivateKey {
-    PrivateKey::Rsa(source::of(call).rsa_private_key(KEY_BITS))
+fn new_key(call: &mut Call<'_, '_>) -> Result<PrivateKey, Failure> {
+    call.charge(limits::RSA_2048_WORK)?;
+    Ok(PrivateKey::Rsa(source::of(call).rsa_private_key(KEY_BITS)))
 }
 
 fn given_key(call: &Call<'_, '_>, index: usize) -> Result<PrivateKey, Failure> {

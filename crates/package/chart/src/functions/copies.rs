@@ -1,8 +1,10 @@
 //! Deep copies, which share no map with their original.
 
+use std::cell::Cell;
+
 use gotemplate::{Failure, Function, List, Map, Type, Value};
 
-use super::limits::nested;
+use super::limits::{check_items, nested};
 
 /// The functions of this file.
 pub(crate) static FUNCTIONS: &[Function] = &[
@@ -14,31 +16,35 @@ fn copy_argument(value: &Value) -> Result<Value, Failure> {
     if matches!(value, Value::Nil) {
         return Err("reflect: call of reflect.Value.Type on zero Value".into());
     }
-    deep_copy(value, 0)
+    deep_copy(value, 0, &Cell::new(0))
 }
 
 /// Copies a value with everything in it; numbers, text and native objects never change, so they stay shared.
-fn deep_copy(value: &Value, depth: usize) -> Result<Value, Failure> {
+///
+/// `copied` counts: lists that hold the same list many times have far more in a copy than they store.
+fn deep_copy(value: &Value, depth: usize, copied: &Cell<usize>) -> Result<Value, Failure> {
+    copied.set(copied.get() + 1);
+    check_items(copied.get())?;
     match value {
-        Value::List(list) => nested(depth, || copy_list(list, depth)),
-        Value::Map(map) => nested(depth, || copy_map(map, depth)),
+        Value::List(list) => nested(depth, || copy_list(list, depth, copied)),
+        Value::Map(map) => nested(depth, || copy_map(map, depth, copied)),
         other => Ok(other.clone()),
     }
 }
 
-fn copy_list(list: &List, depth: usize) -> Result<Value, Failure> {
-    let items: Result<Vec<Value>, Failure> = list.iter().map(|item| deep_copy(item, depth + 1)).collect();
+fn copy_list(list: &List, depth: usize, copied: &Cell<usize>) -> Result<Value, Failure> {
+    let items: Result<Vec<Value>, Failure> = list.iter().map(|item| deep_copy(item, depth + 1, copied)).collect();
     Ok(Value::List(match list.named_type() {
         Some(named) => List::named(named, list.element(), items?),
         None => List::of(list.element(), items?),
     }))
 }
 
-fn copy_map(map: &Map, depth: usize) -> Result<Value, Failure> {
+fn copy_map(map: &Map, depth: usize, copied: &Cell<usize>) -> Result<Value, Failure> {
     let entries = map.borrow();
     let copies = entries
         .iter()
-        .map(|(key, item)| Ok((key.clone(), deep_copy(item, depth + 1)?)));
+        .map(|(key, item)| Ok((key.clone(), deep_copy(item, depth + 1, copied)?)));
     let copy = Map::of(map.element(), copies.collect::<Result<_, Failure>>()?);
     Ok(Value::Map(match map.named_type() {
         Some(named) => copy.named(named),

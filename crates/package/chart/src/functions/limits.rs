@@ -12,6 +12,15 @@ pub(crate) const MAX_LIST_ITEMS: usize = 1_000_000;
 /// process dies of its stack there.
 pub(crate) const MAX_NESTING: usize = 1000;
 
+/// The work of making a 2048-bit RSA key, in steps: so many keys that they take seconds are too many.
+pub(crate) const RSA_2048_WORK: u64 = 300_000;
+
+/// The work of making a 4096-bit RSA key or a DSA key.
+pub(crate) const LARGE_KEY_WORK: u64 = 600_000;
+
+/// The work of hashing a password so that guessing it is slow.
+pub(crate) const PASSWORD_HASH_WORK: u64 = 250_000;
+
 /// Returns a text, unless it is longer than a template may make it.
 pub(crate) fn text(bytes: Vec<u8>) -> Result<Value, Failure> {
     check_text(bytes.len())?;

@@ -1,5 +1,7 @@
 //! Maps merged into one another as the library mergo does it, with its notion of what may be overwritten.
 
+use std::collections::HashSet;
+
 use gotemplate::{Call, Failure, Function, Kind, Map, Type, Value};
 
 use super::limits::nested;
@@ -58,7 +60,7 @@ fn merge_all(call: &mut Call<'_, '_>, overwrite: Overwrite) -> Result<Outcome, F
     let mut destination = call.map(0).map(|map| map.unnamed());
     for source in call.arguments.iter().skip(1).filter_map(Value::as_map) {
         let destination = destination.get_or_insert_default();
-        if let Some(error) = merge_maps(destination, source, overwrite, 0)? {
+        if let Some(error) = merge_maps(destination, source, overwrite, 0, &mut Merged::new())? {
             return Ok(Outcome::Refused(error));
         }
     }
@@ -67,12 +69,16 @@ fn merge_all(call: &mut Call<'_, '_>, overwrite: Overwrite) -> Result<Outcome, F
     ))
 }
 
+/// Pairs of maps, by identity, that have been merged.
+type Merged = HashSet<(usize, usize)>;
+
 /// Merges one map into another; returns the error of the library, if there is one.
 fn merge_maps(
     destination: &Map,
     source: &Map,
     overwrite: Overwrite,
     depth: usize,
+    merged: &mut Merged,
 ) -> Result<Option<&'static str>, Failure> {
     // A snapshot: source and destination may be the same map.
     for (key, value) in source.entries() {
@@ -86,7 +92,7 @@ fn merge_maps(
         let kind = value.kind();
         if matches!(kind, Kind::Map | Kind::Struct | Kind::Pointer)
             && let Some(existing) = &existing
-            && let Some(error) = merge_values(existing, &value, overwrite, depth + 1)?
+            && let Some(error) = merge_values(existing, &value, overwrite, depth + 1, merged)?
         {
             return Ok(Some(error));
         }
@@ -112,10 +118,15 @@ fn merge_values(
     value: &Value,
     overwrite: Overwrite,
     depth: usize,
+    merged: &mut Merged,
 ) -> Result<Option<&'static str>, Failure> {
     match (existing, value) {
         (Value::Map(existing), Value::Map(value)) => {
-            return nested(depth, || merge_maps(existing, value, overwrite, depth));
+            // Merging the same two a second time changes nothing; maps that hold one map many times would take for ever.
+            if !merged.insert((existing.identity(), value.identity())) {
+                return Ok(None);
+            }
+            return nested(depth, || merge_maps(existing, value, overwrite, depth, merged));
         }
         (Value::Object(existing), _) => match (existing.kind(), value.kind()) {
             (Kind::Struct, Kind::Map | Kind::Pointer) if !existing.fields().is_empty() => {

@@ -17,6 +17,7 @@ use crate::source::{self, Source};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("bcrypt", &[Type::String], |call| {
+        call.charge(limits::PASSWORD_HASH_WORK)?;
         Ok(Value::string(bcrypt_hash(&*source::of(call), &call.text(0))))
     }),
     Function::new("htpasswd", &[Type::String, Type::String], |call| {
@@ -24,6 +25,7 @@ pub(crate) static FUNCTIONS: &[Function] = &[
         if user.contains(&b':') {
             return Ok(Value::string([b"invalid username: ", &*user].concat()));
         }
+        call.charge(limits::PASSWORD_HASH_WORK)?;
         let hash = bcrypt_hash(&*source::of(call), &password);
         Ok(Value::string([&*user, b":", hash.as_bytes()].concat()))
     }),
@@ -38,6 +40,7 @@ pub(crate) static FUNCTIONS: &[Function] = &[
             Type::String,
         ],
         |call| {
+            call.charge(limits::PASSWORD_HASH_WORK)?;
             let counter = call.integer(0) as u32;
             let password_type = call.text(1);
             Ok(Value::string(derived(
@@ -105,6 +108,9 @@ const RSA_BITS: u32 = 4096;
 fn gen_private_key(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
     let source = source::of(call);
     let kind = call.string(0);
+    if matches!(kind.as_str(), "" | "rsa" | "dsa") {
+        call.charge(limits::LARGE_KEY_WORK)?;
+    }
     let key = match kind.as_str() {
         "" | "rsa" => PrivateKey::Rsa(source.rsa_private_key(RSA_BITS)),
         "dsa" => PrivateKey::Dsa(source.dsa_private_key()),

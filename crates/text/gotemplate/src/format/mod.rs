@@ -26,7 +26,7 @@ pub use characters::{is_decimal_digit, is_letter, is_print};
 pub use directive::sprintf;
 pub use float::float_text;
 pub use number::{NumberError, NumberErrorKind, parse_float, parse_int, parse_uint};
-pub use quote::{quote, quote_ascii};
+pub use quote::{quote, quote_ascii, quoted};
 pub use unquote::{UnquoteError, unquote, unquote_char};
 
 use crate::types::Kind;
@@ -39,6 +39,16 @@ pub fn print_value(value: &Value) -> Vec<u8> {
     let mut out = Vec::new();
     append_value(&mut out, value);
     out
+}
+
+/// Writes a value as `%v` does, for a message: what is not UTF-8 becomes U+FFFD.
+pub fn value_text(value: &Value) -> String {
+    into_text(print_value(value))
+}
+
+/// Takes bytes for text; what is not UTF-8 becomes U+FFFD.
+fn into_text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
 /// Writes a value as `%v` does, at the end of `out`.

@@ -21,6 +21,11 @@ pub fn quote(text: &[u8]) -> Vec<u8> {
     out
 }
 
+/// Writes text as a double-quoted Go literal, for a message.
+pub fn quoted(text: impl AsRef<[u8]>) -> String {
+    super::into_text(quote(text.as_ref()))
+}
+
 /// Writes text as a double-quoted Go literal in ASCII, as `strconv.QuoteToASCII` does.
 pub fn quote_ascii(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len() + 2);

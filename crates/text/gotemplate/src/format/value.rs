@@ -10,6 +10,10 @@ use crate::value::{Integer, List, Map, Value};
 /// Values nested deeper are not printed, so that no value can exhaust the memory; Go's YAML and JSON decoders
 /// refuse documents that are nested deeper.
 const MAX_DEPTH: usize = 10_000;
+
+/// How much is printed of containers before the rest is left out: lists that hold the same list many times print far
+/// more than they store.
+const MAX_CONTAINER_BYTES: usize = 64 << 20;
 /// The address that every map, slice, pointer and function has in print: Go's differ from run to run.
 const ADDRESS: u64 = 0xc0_0000_0000;
 
@@ -22,7 +26,9 @@ pub(super) struct Printer<'out> {
     /// The maps that contain what is being printed, by identity.
     path: Vec<usize>,
     depth: usize,
-    /// Whether a map that contains itself was met. Go's program ends there, so nothing compares with what
+    /// Where this printer's own output starts.
+    start: usize,
+    /// Whether a map that contains itself was met, or more was printed than is sensible. Go's program ends there, so nothing compares with what
     /// follows: it is kept short, because ways through such maps can be without number.
     endless: bool,
 }
@@ -30,6 +36,7 @@ pub(super) struct Printer<'out> {
 impl<'out> Printer<'out> {
     pub(super) fn new(out: &'out mut Vec<u8>, layout: Layout) -> Printer<'out> {
         Printer {
+            start: out.len(),
             out,
             layout,
             complaining: false,
@@ -258,6 +265,10 @@ impl<'out> Printer<'out> {
         }
         if self.depth >= MAX_DEPTH {
             return self.complain_of_nesting(verb, "(DEPTH)");
+        }
+        if self.out.len() - self.start > MAX_CONTAINER_BYTES {
+            self.endless = true;
+            return self.complain_of_nesting(verb, "(LENGTH)");
         }
         self.path.extend(identity);
         self.depth += 1;

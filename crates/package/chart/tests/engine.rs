@@ -1,0 +1,171 @@
+//! The engine as a whole: scopes, order, limits, and renders that can be repeated.
+
+use std::rc::Rc;
+
+use bytes::Bytes;
+use chart::capabilities::Capabilities;
+use chart::engine::{Engine, ReleaseContext};
+use chart::host::{Host, Lookup, NoCluster};
+use chart::installation::{self, Installation, InstallationRequest};
+use chart::source::SeededSource;
+use chart::values::Table;
+use chart::{File, loader};
+
+const CHART: &str = "apiVersion: v2\nname: c\nversion: 0.1.0\n";
+
+/// A chart in memory, rendered with one call.
+struct World {
+    files: Vec<File>,
+    lookup: Rc<dyn Lookup>,
+    seed: u64,
+}
+
+impl World {
+    fn new() -> World {
+        World { files: Vec::new(), lookup: Rc::new(NoCluster), seed: 1 }.file("Chart.yaml", CHART)
+    }
+
+    fn file(mut self, name: &str, data: &str) -> World {
+        self.files.push(File { name: name.into(), data: Bytes::copy_from_slice(data.as_bytes()) });
+        self
+    }
+
+    fn template(self, text: &str) -> World {
+        self.file("templates/a.yaml", text)
+    }
+
+    fn plan(&self) -> Result<Installation, String> {
+        let chart = loader::load_files(self.files.clone(), &mut |_| {}).map_err(|error| error.to_string())?;
+        let source = SeededSource::from_number(self.seed, "2024-02-02T22:30:00Z".parse().expect("a time"));
+        let host = Host::new(Rc::new(source), Rc::clone(&self.lookup));
+        let request = InstallationRequest {
+            chart: &chart,
+            values: &Table::new(),
+            release: ReleaseContext {
+                name: "r".into(),
+                namespace: "n".into(),
+                is_upgrade: false,
+                revision: 1,
+            },
+            capabilities: &Capabilities::default(),
+            sub_notes: false,
+            skip_schema_validation: false,
+            strict: false,
+        };
+        installation::plan(&Engine::new(), &request, &host, None, &mut |_| {}).map_err(|error| error.to_string())
+    }
+
+    /// The rendered documents, in order, each with its file.
+    fn render(&self) -> Result<Vec<(String, String)>, String> {
+        let text = |content: &Bytes| String::from_utf8_lossy(content).into_owned();
+        let plan = self.plan()?;
+        Ok(plan.manifests.iter().map(|manifest| (manifest.name.clone(), text(&manifest.content))).collect())
+    }
+
+    fn only(&self) -> Result<String, String> {
+        Ok(self.render()?.into_iter().map(|(_, content)| content).collect())
+    }
+}
+
+#[test]
+fn what_a_chart_changes_two_levels_below_global_all_charts_see() {
+    let change = |name: &str| {
+        format!(
+            "kind: K\nseen: {{{{ keys .Values.global.a.b | sortAlpha | join \" \" }}}} / {{{{ keys .Values.global.a | \
+             sortAlpha | join \" \" }}}}\n{{{{- $_ := set .Values.global.a.b {name:?} 1 }}}}\n{{{{- $_ := set \
+             .Values.global.a {name:?} 1 }}}}\n"
+        )
+    };
+    let documents = World::new()
+        .file("values.yaml", "global: {a: {b: {own: 1}}}\n")
+        .file("charts/s/Chart.yaml", "apiVersion: v2\nname: s\nversion: 0.1.0\n")
+        .file("charts/s/templates/s.yaml", &change("sub"))
+        .file("templates/z.yaml", &change("last"))
+        .file("templates/a.yaml", &change("first"))
+        .render()
+        .expect("a render");
+    let contents: Vec<&str> = documents.iter().map(|(_, content)| content.as_str()).collect();
+    // Executed are the subchart, then z, then a; printed in the order of their files.
+    assert_eq!(
+        contents,
+        [
+            "kind: K\nseen: own / b",
+            "kind: K\nseen: last own sub / b last",
+            "kind: K\nseen: own sub / b",
+        ]
+    );
+}
+
+#[test]
+fn the_same_seed_gives_the_same_render_and_another_seed_another() {
+    let template = "kind: K\na: {{ randAlphaNum 12 }}\nb: {{ uuidv4 }}\nc: {{ now | unixEpoch }}\n\
+                    d: {{ genSignedCert \"x\" nil nil 1 (genCA \"ca\" 1) | toJson }}\ne: {{ bcrypt \"p\" }}\n";
+    let world = World::new().template(template);
+    let first = world.only().expect("a render");
+    assert_eq!(world.only().expect("a render"), first);
+    assert_ne!(World { seed: 2, ..world }.only().expect("a render"), first);
+}
+
+#[test]
+fn lookup_asks_the_cluster_that_it_was_given() {
+    struct OneSecret;
+    impl Lookup for OneSecret {
+        fn lookup(
+            &self,
+            api_version: &str,
+            kind: &str,
+            namespace: &str,
+            name: &str,
+        ) -> Result<serde_json::Value, String> {
+            Ok(serde_json::json!({ "asked": format!("{api_version} {kind} {namespace}/{name}") }))
+        }
+    }
+    let template = "kind: K\nfound: {{ (lookup \"v1\" \"Secret\" \"ns\" \"s\").asked }}\n";
+    let world = World { lookup: Rc::new(OneSecret), ..World::new().template(template) };
+    assert_eq!(world.only().expect("a render"), "kind: K\nfound: v1 Secret ns/s");
+    assert_eq!(World::new().template(template).only().expect("a render"), "kind: K\nfound:");
+}
+
+#[test]
+fn recursion_ends_in_an_error() {
+    let include = World::new()
+        .file("templates/_a.tpl", "{{ define \"r\" }}{{ include \"r\" . }}{{ end }}")
+        .template("{{ include \"r\" . }}")
+        .only()
+        .expect_err("endless");
+    assert!(include.ends_with("rendering template has a nested reference name: r: unable to execute template"));
+    let tpl = World::new()
+        .file("values.yaml", "t: '{{ tpl .Values.t . }}'\n")
+        .template("{{ tpl .Values.t . }}")
+        .only()
+        .expect_err("endless");
+    assert!(tpl.ends_with("tpl calls itself deeper than 1000 levels"), "{}", &tpl[tpl.len() - 200..]);
+    let many_names: String = (0..200)
+        .map(|n| format!("{{{{ define \"r{n}\" }}}}{{{{ include \"r{}\" . }}}}{{{{ end }}}}", (n + 1) % 200))
+        .collect();
+    let mutual = World::new()
+        .file("templates/_a.tpl", &many_names)
+        .template("{{ include \"r0\" . }}")
+        .only()
+        .expect_err("endless");
+    assert!(mutual.ends_with("templates include each other deeper than 10000 levels"));
+}
+
+#[test]
+fn loops_that_do_not_end_are_stopped() {
+    for template in [
+        "{{ range until 1000000000 }}x{{ end }}",
+        "{{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}",
+        "{{ range until 100000 }}{{ $x := genCA \"a\" 1 }}{{ end }}",
+        "{{ range until 100000 }}{{ bcrypt \"a\" }}{{ end }}",
+        "{{ $s := \"aaaaaaaaaa\" }}{{ range until 100 }}{{ $s = print $s $s }}{{ end }}",
+        "{{ repeat 1000000000 \"x\" }}",
+        "{{ $l := list }}{{ range until 900000 }}{{ $l = list $l }}{{ end }}{{ mustToJson $l }}",
+        "{{ $l := dict }}{{ range until 900000 }}{{ $l = dict \"a\" $l }}{{ end }}{{ deepCopy $l }}",
+        "{{ $l := dict }}{{ range until 900000 }}{{ $l = dict \"a\" $l }}{{ end }}{{ print $l | fail }}",
+        "{{ $d := dict }}{{ $_ := set $d \"d\" $d }}{{ mustToJson $d }}",
+    ] {
+        let error = World { seed: 3, ..World::new() }.template(template).only().expect_err(template);
+        assert!(error.len() < 2000, "{template}: {error}");
+    }
+}
