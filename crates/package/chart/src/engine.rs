@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use bytes::Bytes;
 use gotemplate::{
-    Dialect, ExecutionError, Executor, Functions, Map, MissingKey, Observer, Options, ParseError, Parsed,
+    Dialect, ExecutionError, Executor, Functions, MAX_STEPS, Map, MissingKey, Observer, Options, ParseError, Parsed,
     Templates, Value,
 };
 
@@ -194,17 +194,26 @@ impl Engine {
         if let Some(observer) = observer {
             observer.starts(&values);
         }
-        let root = Scopes { input, files: Vec::new() };
+        let root = Scopes {
+            input,
+            files: Vec::new(),
+        };
         let files = root.collect(chart, &values);
         let mut templates = Templates::default();
         for file in &files {
-            let parsed = self.parse(&file.name, file.source).map_err(|error| RenderError::Parse { error })?;
+            let parsed = self
+                .parse(&file.name, file.source)
+                .map_err(|error| RenderError::Parse { error })?;
             templates.add(&parsed);
         }
         let options = Options {
-            missing_key: if input.strict { MissingKey::Error } else { MissingKey::Zero },
+            missing_key: if input.strict {
+                MissingKey::Error
+            } else {
+                MissingKey::Zero
+            },
             dialect: Dialect::Go1_23,
-            max_steps: self.max_steps.unwrap_or(Options::default().max_steps),
+            max_steps: self.max_steps.unwrap_or(MAX_STEPS),
             ..Options::default()
         };
         let mut executor = Executor::new(Arc::new(templates), options, host);
@@ -226,12 +235,18 @@ impl Engine {
             let scope = Value::Map(file.scope.named(&VALUES));
             let output = executor
                 .execute(file.name.as_bytes(), SET_NAME, scope)
-                .map_err(|error| RenderError::Execution { file: file.name.clone(), error })?;
+                .map_err(|error| RenderError::Execution {
+                    file: file.name.clone(),
+                    error,
+                })?;
             if let Some(observer) = observer {
                 observer.ends_file(&output);
             }
             let output = without_no_value(&output).unwrap_or(output);
-            rendered.push(RenderedFile { name: file.name.clone(), content: Bytes::from(output) });
+            rendered.push(RenderedFile {
+                name: file.name.clone(),
+                content: Bytes::from(output),
+            });
         }
         Ok(rendered)
     }
@@ -283,17 +298,25 @@ impl<'chart> Scopes<'chart, '_> {
     fn collect(mut self, chart: &'chart ActiveChart, values: &Map) -> Vec<TemplateFile<'chart>> {
         let release = self.release();
         let capabilities = capabilities_value(self.input.capabilities);
-        let root = ScopeValues { release, capabilities };
+        let root = ScopeValues {
+            release,
+            capabilities,
+        };
         self.add_chart(chart, values.named(&VALUES), &root);
         // A later chart of the same path replaces an earlier one, as in Go's map.
-        let by_name: BTreeMap<String, TemplateFile<'chart>> =
-            self.files.into_iter().map(|file| (file.name.clone(), file)).collect();
+        let by_name: BTreeMap<String, TemplateFile<'chart>> = self
+            .files
+            .into_iter()
+            .map(|file| (file.name.clone(), file))
+            .collect();
         let mut files: Vec<_> = by_name.into_values().collect();
         // Deepest first, and within a depth from the end of the alphabet: what is executed first has changed the
         // values for what comes later, and of two definitions the last parsed one stays.
         files.sort_by(|left, right| {
             let depth = |name: &str| name.matches('/').count();
-            depth(&right.name).cmp(&depth(&left.name)).then_with(|| right.name.cmp(&left.name))
+            depth(&right.name)
+                .cmp(&depth(&left.name))
+                .then_with(|| right.name.cmp(&left.name))
         });
         files
     }
@@ -310,12 +333,7 @@ impl<'chart> Scopes<'chart, '_> {
         ])
     }
 
-    fn add_chart(
-        &mut self,
-        chart: &'chart ActiveChart,
-        values: Map,
-        shared: &ScopeValues,
-    ) -> Map {
+    fn add_chart(&mut self, chart: &'chart ActiveChart, values: Map, shared: &ScopeValues) -> Map {
         let path = &chart.full_path;
         let subcharts = Map::new();
         let scope = Map::new();
@@ -326,7 +344,9 @@ impl<'chart> Scopes<'chart, '_> {
         scope.insert("Values", Value::Map(values.clone()));
         scope.insert("Subcharts", Value::Map(subcharts.clone()));
         for child in &chart.dependencies {
-            let child_values = find_table(&values, child.name()).unwrap_or_default().named(&VALUES);
+            let child_values = find_table(&values, child.name())
+                .unwrap_or_default()
+                .named(&VALUES);
             share_globals(&values, &child_values);
             let child_scope = self.add_chart(child, child_values, shared);
             subcharts.insert(child.name(), Value::Map(child_scope));
@@ -353,10 +373,18 @@ impl<'chart> Scopes<'chart, '_> {
 /// Helm copies `global` and the tables in it for every subchart, but not what is inside those: what one chart's
 /// templates change there, all see.
 fn share_globals(parent: &Map, child: &Map) {
-    let globals = |values: &Map| values.get(GLOBAL_KEY).and_then(|globals| globals.as_map().cloned());
-    let (Some(parent), Some(child)) = (globals(parent), globals(child)) else { return };
+    let globals = |values: &Map| {
+        values
+            .get(GLOBAL_KEY)
+            .and_then(|globals| globals.as_map().cloned())
+    };
+    let (Some(parent), Some(child)) = (globals(parent), globals(child)) else {
+        return;
+    };
     for (key, table) in parent.entries() {
-        let (Value::Map(table), Some(Value::Map(copy))) = (table, child.get(&key)) else { continue };
+        let (Value::Map(table), Some(Value::Map(copy))) = (table, child.get(&key)) else {
+            continue;
+        };
         for (name, inner) in table.entries() {
             if matches!(inner, Value::Map(_)) && matches!(copy.get(&name), Some(Value::Map(_))) {
                 copy.insert(name, inner);

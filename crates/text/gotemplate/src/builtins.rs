@@ -107,9 +107,17 @@ pub(crate) fn prepare(value: &mut Value, wanted: Type) -> std::result::Result<()
         (Value::Nil, _) => return Err(format!("value is nil; should be of type {wanted}")),
         (other, _) if is_assignable(other, wanted) => {}
         (Value::Integer(integer), Type::Integer(kind)) => {
-            *value = Value::Integer(Integer { kind, bits: integer.bits });
+            *value = Value::Integer(Integer {
+                kind,
+                bits: integer.bits,
+            });
         }
-        (other, _) => return Err(format!("value has type {}; should be {wanted}", other.type_name())),
+        (other, _) => {
+            return Err(format!(
+                "value has type {}; should be {wanted}",
+                other.type_name()
+            ));
+        }
     }
     Ok(())
 }
@@ -152,7 +160,9 @@ fn index(call: &mut Call<'_, '_>) -> Result {
                 }
                 map.get(key).unwrap_or_else(|| zero(map.element()))
             }
-            other => return Err(format!("can't index item of type {}", dereferenced_type_name(other)).into()),
+            other => {
+                return Err(format!("can't index item of type {}", dereferenced_type_name(other)).into());
+            }
         };
     }
     Ok(item)
@@ -160,7 +170,10 @@ fn index(call: &mut Call<'_, '_>) -> Result {
 
 fn byte_at(text: &Text, index: usize) -> Option<Value> {
     let byte = text.get(index)?;
-    Some(Value::Integer(Integer::signed(IntegerKind::Uint8, i64::from(*byte))))
+    Some(Value::Integer(Integer::signed(
+        IntegerKind::Uint8,
+        i64::from(*byte),
+    )))
 }
 
 fn slice(call: &mut Call<'_, '_>) -> Result {
@@ -208,7 +221,9 @@ fn printed_arguments(call: &Call<'_, '_>) -> Text {
                 Value::Nil => Value::from("<no value>"),
                 other => other.clone(),
             };
-            Text::from(format::print(&arguments.iter().map(printable).collect::<Vec<_>>()))
+            Text::from(format::print(
+                &arguments.iter().map(printable).collect::<Vec<_>>(),
+            ))
         }
     }
 }
@@ -248,7 +263,10 @@ fn print(call: &mut Call<'_, '_>) -> Result {
 
 fn printf(call: &mut Call<'_, '_>) -> Result {
     check_printed(call)?;
-    Ok(Value::string(format::sprintf(&call.text(0), &call.arguments[1..])))
+    Ok(Value::string(format::sprintf(
+        &call.text(0),
+        &call.arguments[1..],
+    )))
 }
 
 fn println(call: &mut Call<'_, '_>) -> Result {
@@ -272,12 +290,20 @@ fn eq(call: &mut Call<'_, '_>) -> Result {
 
 fn ne(call: &mut Call<'_, '_>) -> Result {
     let dialect = call.executor.options.dialect;
-    Ok(Value::Bool(!compare::equal(&operand(call, 0), &operand(call, 1), dialect)?))
+    Ok(Value::Bool(!compare::equal(
+        &operand(call, 0),
+        &operand(call, 1),
+        dialect,
+    )?))
 }
 
 fn lt(call: &mut Call<'_, '_>) -> Result {
     let dialect = call.executor.options.dialect;
-    Ok(Value::Bool(compare::less(&operand(call, 0), &operand(call, 1), dialect)?))
+    Ok(Value::Bool(compare::less(
+        &operand(call, 0),
+        &operand(call, 1),
+        dialect,
+    )?))
 }
 
 /// `le` is `lt` or `eq`, in this order, which decides about NaN and about errors.
@@ -297,5 +323,9 @@ fn gt(call: &mut Call<'_, '_>) -> Result {
 
 fn ge(call: &mut Call<'_, '_>) -> Result {
     let dialect = call.executor.options.dialect;
-    Ok(Value::Bool(!compare::less(&operand(call, 0), &operand(call, 1), dialect)?))
+    Ok(Value::Bool(!compare::less(
+        &operand(call, 0),
+        &operand(call, 1),
+        dialect,
+    )?))
 }

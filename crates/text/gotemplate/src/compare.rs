@@ -92,7 +92,11 @@ pub(crate) fn equal(left: &Value, right: &Value, dialect: Dialect) -> Result<boo
             if !can_compare(left, right) {
                 return Err(non_comparable_types(left, right));
             }
-            return Err(format!("non-comparable type {}: {}", shown_as_text(right), right.type_name()));
+            return Err(format!(
+                "non-comparable type {}: {}",
+                shown_as_text(right),
+                right.type_name()
+            ));
         }
     })
 }

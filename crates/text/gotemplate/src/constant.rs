@@ -7,7 +7,10 @@ use crate::node::Number;
 /// Parses the text of a number, character or complex constant.
 pub(crate) fn parse_number(text: &[u8], kind: TokenKind) -> Result<Number, String> {
     let shown = String::from_utf8_lossy(text);
-    let mut number = Number { text: shown.as_ref().into(), ..Number::default() };
+    let mut number = Number {
+        text: shown.as_ref().into(),
+        ..Number::default()
+    };
     match kind {
         TokenKind::CharConstant => {
             let (code, rest) =
@@ -82,5 +85,8 @@ fn parse_complex(text: &str) -> Option<(f64, f64)> {
         })
         .map(|(index, _)| index)
         .last()?;
-    Some((parse_float(&body[..split]).ok()?, parse_float(&body[split..]).ok()?))
+    Some((
+        parse_float(&body[..split]).ok()?,
+        parse_float(&body[split..]).ok()?,
+    ))
 }

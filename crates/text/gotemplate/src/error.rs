@@ -46,7 +46,10 @@ pub enum Cause {
 impl ExecutionError {
     /// Returns an error that belongs to no node.
     pub fn without_place(message: impl Into<String>) -> ExecutionError {
-        ExecutionError { place: None, cause: Cause::Message(message.into()) }
+        ExecutionError {
+            place: None,
+            cause: Cause::Message(message.into()),
+        }
     }
 
     /// Returns the error at the end of the chain of `include` and `tpl` calls: the one that started it.
@@ -69,10 +72,19 @@ impl fmt::Display for ExecutionError {
         loop {
             formatter.write_str("template: ")?;
             if let Some(place) = &error.place {
-                let Place { file, line, column, template, node } = place;
+                let Place {
+                    file,
+                    line,
+                    column,
+                    template,
+                    node,
+                } = place;
                 let template = format::quote(template.as_bytes());
                 let template = String::from_utf8_lossy(&template);
-                write!(formatter, "{file}:{line}:{column}: executing {template} at <{node}>: ")?;
+                write!(
+                    formatter,
+                    "{file}:{line}:{column}: executing {template} at <{node}>: "
+                )?;
             }
             match &error.cause {
                 Cause::Message(message) => return formatter.write_str(message),

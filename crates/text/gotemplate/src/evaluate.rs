@@ -20,7 +20,10 @@ struct Given<'template, 'value> {
 }
 
 impl Given<'_, '_> {
-    const NONE: Given<'static, 'static> = Given { arguments: &[], last: None };
+    const NONE: Given<'static, 'static> = Given {
+        arguments: &[],
+        last: None,
+    };
 
     fn is_empty(self) -> bool {
         self.arguments.is_empty() && self.last.is_none()
@@ -53,7 +56,10 @@ impl Executor<'_> {
         last: Option<&Reflected>,
     ) -> Result<Reflected> {
         let head = &command.head;
-        let given = Given { arguments: &command.arguments, last };
+        let given = Given {
+            arguments: &command.arguments,
+            last,
+        };
         match &head.term {
             Term::Field(fields) => {
                 frame.at = Some(At::Operand(head));
@@ -112,12 +118,11 @@ impl Executor<'_> {
                 self.function(frame, dot, operand, At::Operand(operand), function, Given::NONE)
             }
             Term::Field(fields) => self.field_chain(frame, dot, dot.clone(), operand, fields, Given::NONE),
-            Term::Variable { name, fields } => {
-                self.variable(frame, dot, operand, name, fields, Given::NONE)
-            }
-            Term::Chain { operand: inner, fields } => {
-                self.chain(frame, dot, operand, inner, fields, Given::NONE)
-            }
+            Term::Variable { name, fields } => self.variable(frame, dot, operand, name, fields, Given::NONE),
+            Term::Chain {
+                operand: inner,
+                fields,
+            } => self.chain(frame, dot, operand, inner, fields, Given::NONE),
             Term::Dot => Ok(dot.clone()),
             Term::Bool(value) => Ok(Reflected::plain(Value::Bool(*value))),
             Term::Number(number) => constant(frame, number).map(Reflected::plain),
@@ -155,7 +160,9 @@ impl Executor<'_> {
         fields: &'t [Text],
         given: Given<'t, '_>,
     ) -> Result<Reflected> {
-        let Some((last, path)) = fields.split_last() else { return Ok(receiver) };
+        let Some((last, path)) = fields.split_last() else {
+            return Ok(receiver);
+        };
         for field in path {
             receiver = self.field(frame, dot, &receiver, node, field, Given::NONE)?;
         }
@@ -185,9 +192,7 @@ impl Executor<'_> {
             }
             Value::TypedNil(nil) => {
                 return match nil.kind() {
-                    Kind::Pointer => {
-                        Err(frame.fail(format!("nil pointer evaluating {nil}.{}", shown())))
-                    }
+                    Kind::Pointer => Err(frame.fail(format!("nil pointer evaluating {nil}.{}", shown()))),
                     Kind::Map => self.missing(frame, name, Type::Any),
                     _ => Err(cannot_evaluate(frame, name, receiver)),
                 };
@@ -221,8 +226,10 @@ impl Executor<'_> {
                 }
             }
             Value::Object(object) => match object.field(&shown()) {
-                Some(_) if !given.is_empty() => Err(frame
-                    .fail(format!("{} has arguments but cannot be invoked as function", shown()))),
+                Some(_) if !given.is_empty() => Err(frame.fail(format!(
+                    "{} has arguments but cannot be invoked as function",
+                    shown()
+                ))),
                 Some(value) => Ok(Reflected::plain(value)),
                 None => Err(cannot_evaluate(frame, name, receiver)),
             },
@@ -235,9 +242,7 @@ impl Executor<'_> {
         match self.options.missing_key {
             MissingKey::Invalid => Ok(Reflected::default()),
             MissingKey::Zero => Ok(Reflected::element(zero(element), element)),
-            MissingKey::Error => {
-                Err(frame.fail(format!("map has no entry for key {:?}", name.to_str())))
-            }
+            MissingKey::Error => Err(frame.fail(format!("map has no entry for key {:?}", name.to_str()))),
         }
     }
 
@@ -276,17 +281,23 @@ impl Executor<'_> {
                 )));
             }
         } else if count != fixed {
-            return Err(
-                frame.fail(format!("wrong number of args for {name}: want {fixed} got {count}"))
-            );
+            return Err(frame.fail(format!(
+                "wrong number of args for {name}: want {fixed} got {count}"
+            )));
         }
         if std::ptr::eq(function, &raw const builtins::AND) || std::ptr::eq(function, &raw const builtins::OR)
         {
             let stop_at = std::ptr::eq(function, &raw const builtins::OR);
             return self.and_or(frame, dot, given, stop_at).map(Reflected::plain);
         }
-        let parameter =
-            |index: usize| function.parameters.get(index).copied().or(function.variadic).unwrap_or(Type::Any);
+        let parameter = |index: usize| {
+            function
+                .parameters
+                .get(index)
+                .copied()
+                .or(function.variadic)
+                .unwrap_or(Type::Any)
+        };
         let mut arguments = Vec::with_capacity(count);
         for (index, operand) in given.arguments.iter().enumerate() {
             arguments.push(self.argument(frame, dot, parameter(index), operand)?);
@@ -295,10 +306,18 @@ impl Executor<'_> {
             arguments.push(assign(frame, last, parameter(given.arguments.len()))?);
         }
         let result = if std::ptr::eq(function, &raw const builtins::CALL) {
-            let callee = given.arguments.first().map(ToString::to_string).unwrap_or_default();
+            let callee = given
+                .arguments
+                .first()
+                .map(ToString::to_string)
+                .unwrap_or_default();
             self.call_value(&callee, arguments)
         } else {
-            (function.body)(&mut Call { receiver, arguments, executor: self })
+            (function.body)(&mut Call {
+                receiver,
+                arguments,
+                executor: self,
+            })
         };
         match result {
             Ok(value) => {
@@ -311,7 +330,10 @@ impl Executor<'_> {
             }
             Err(failure) => {
                 frame.at = Some(node);
-                Err(frame.fail_with(Cause::Call { function: name.to_owned(), failure: Box::new(failure) }))
+                Err(frame.fail_with(Cause::Call {
+                    function: name.to_owned(),
+                    failure: Box::new(failure),
+                }))
             }
         }
     }
@@ -338,11 +360,7 @@ impl Executor<'_> {
     }
 
     /// The built-in `call`: calls a function that is a value.
-    fn call_value(
-        &mut self,
-        callee: &str,
-        mut arguments: Vec<Value>,
-    ) -> std::result::Result<Value, Failure> {
+    fn call_value(&mut self, callee: &str, mut arguments: Vec<Value>) -> std::result::Result<Value, Failure> {
         let function = match builtins::without_interface(arguments.remove(0)) {
             Value::Function(function) => function,
             Value::Nil => return Err("call of nil".into()),
@@ -354,19 +372,26 @@ impl Executor<'_> {
         let given = arguments.len();
         if function.variadic.is_some() && given < fixed {
             return Err(
-                format!("wrong number of args for {callee}: got {given} want at least {fixed}").into()
+                format!("wrong number of args for {callee}: got {given} want at least {fixed}").into(),
             );
         }
         if function.variadic.is_none() && given != fixed {
             return Err(format!("wrong number of args for {callee}: got {given} want {fixed}").into());
         }
         for (index, argument) in arguments.iter_mut().enumerate() {
-            let parameter =
-                function.parameters.get(index).copied().or(function.variadic).unwrap_or(Type::Any);
-            builtins::prepare(argument, parameter)
-                .map_err(|message| format!("arg {index}: {message}"))?;
+            let parameter = function
+                .parameters
+                .get(index)
+                .copied()
+                .or(function.variadic)
+                .unwrap_or(Type::Any);
+            builtins::prepare(argument, parameter).map_err(|message| format!("arg {index}: {message}"))?;
         }
-        (function.body)(&mut Call { receiver: Value::Nil, arguments, executor: self })
+        (function.body)(&mut Call {
+            receiver: Value::Nil,
+            arguments,
+            executor: self,
+        })
     }
 
     /// Evaluates an argument for a parameter of a type.
@@ -442,8 +467,9 @@ fn literal(frame: &Frame<'_>, operand: &Operand, term: &Term, parameter: Type) -
             Term::Bool(value) => Ok(Value::Bool(*value)),
             Term::Number(number) => constant(frame, number),
             Term::String { text, .. } => Ok(Value::String(text.clone())),
-            _ => Err(frame
-                .fail(format!("can't handle assignment of {operand} to empty interface argument"))),
+            _ => Err(frame.fail(format!(
+                "can't handle assignment of {operand} to empty interface argument"
+            ))),
         },
         _ => Err(frame.fail(format!("can't handle {operand} for arg of type {parameter}"))),
     }
@@ -482,7 +508,11 @@ fn cannot_evaluate(
     name: &Text,
     receiver: &Reflected,
 ) -> Box<crate::error::ExecutionError> {
-    frame.fail(format!("can't evaluate field {} in type {}", name.to_str(), receiver.type_name()))
+    frame.fail(format!(
+        "can't evaluate field {} in type {}",
+        name.to_str(),
+        receiver.type_name()
+    ))
 }
 
 /// Returns nil as a value of a type that can be nil.
@@ -514,9 +544,9 @@ fn assign(frame: &Frame<'_>, value: &Reflected, parameter: Type) -> Result<Value
             _ => {}
         }
         if value.in_interface {
-            return Err(
-                frame.fail(format!("wrong type for value; expected {parameter}; got interface {{}}"))
-            );
+            return Err(frame.fail(format!(
+                "wrong type for value; expected {parameter}; got interface {{}}"
+            )));
         }
         if parameter.can_be_nil() {
             return Ok(nil_of(parameter));

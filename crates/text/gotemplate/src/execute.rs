@@ -13,6 +13,12 @@ use crate::value::{Integer, Text, Value};
 /// How deep templates may call each other, as in Go.
 pub const MAX_TEMPLATE_DEPTH: usize = 100_000;
 
+/// How many steps an execution may take unless told otherwise: seconds of work, far above what any chart needs.
+pub const MAX_STEPS: u64 = 20_000_000;
+
+/// How many bytes may be written and not yet handed on unless told otherwise.
+pub const MAX_OUTPUT_BYTES: usize = 128 << 20;
+
 /// What the language does where Go has a choice or has changed over time, and how much work is too much.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
@@ -31,8 +37,8 @@ impl Default for Options {
         Options {
             missing_key: MissingKey::Invalid,
             dialect: Dialect::Go1_26,
-            max_steps: 20_000_000,
-            max_output_bytes: 128 << 20,
+            max_steps: MAX_STEPS,
+            max_output_bytes: MAX_OUTPUT_BYTES,
         }
     }
 }
@@ -95,16 +101,26 @@ pub(crate) struct Reflected {
 
 impl Reflected {
     pub(crate) fn plain(value: Value) -> Reflected {
-        Reflected { value, in_interface: false }
+        Reflected {
+            value,
+            in_interface: false,
+        }
     }
 
     /// An element of a container with the given element type.
     pub(crate) fn element(value: Value, element: Type) -> Reflected {
-        Reflected { value, in_interface: element == Type::Any }
+        Reflected {
+            value,
+            in_interface: element == Type::Any,
+        }
     }
 
     pub(crate) fn type_name(&self) -> String {
-        if self.in_interface { "interface {}".into() } else { self.value.type_name() }
+        if self.in_interface {
+            "interface {}".into()
+        } else {
+            self.value.type_name()
+        }
     }
 }
 
@@ -125,7 +141,11 @@ enum Flow {
 
 impl<'template> Frame<'template> {
     fn new(template: &'template Template, dollar: Reflected) -> Frame<'template> {
-        Frame { template, at: None, variables: vec![("$", dollar)] }
+        Frame {
+            template,
+            at: None,
+            variables: vec![("$", dollar)],
+        }
     }
 
     fn set(&mut self, name: &str, value: Reflected) -> Result<()> {
@@ -139,7 +159,11 @@ impl<'template> Frame<'template> {
     }
 
     pub(crate) fn variable(&self, name: &str) -> Option<&Reflected> {
-        self.variables.iter().rev().find(|(known, _)| *known == name).map(|(_, value)| value)
+        self.variables
+            .iter()
+            .rev()
+            .find(|(known, _)| *known == name)
+            .map(|(_, value)| value)
     }
 
     /// Puts the value of a pipeline into the variables that it declares or assigns.
@@ -260,8 +284,9 @@ impl<'run> Executor<'run> {
     fn check_output(&self, frame: &Frame<'_>) -> Result<()> {
         let limit = self.options.max_output_bytes;
         if self.output.len() + self.waiting_bytes > limit {
-            return Err(frame
-                .fail(format!("output grows over {limit} bytes; a range or a recursion here doesn't seem to end")));
+            return Err(frame.fail(format!(
+                "output grows over {limit} bytes; a range or a recursion here doesn't seem to end"
+            )));
         }
         Ok(())
     }
@@ -272,12 +297,7 @@ impl<'run> Executor<'run> {
         }
     }
 
-    fn walk_list<'t>(
-        &mut self,
-        frame: &mut Frame<'t>,
-        dot: &Reflected,
-        list: &'t NodeList,
-    ) -> Result<Flow> {
+    fn walk_list<'t>(&mut self, frame: &mut Frame<'t>, dot: &Reflected, list: &'t NodeList) -> Result<Flow> {
         for node in &list.nodes {
             let flow = self.walk(frame, dot, node)?;
             if flow != Flow::On {
@@ -293,7 +313,8 @@ impl<'run> Executor<'run> {
         match node {
             Node::Text { start, end } => {
                 self.note_write(frame, *start as usize);
-                self.output.extend_from_slice(&frame.template.source[*start as usize..*end as usize]);
+                self.output
+                    .extend_from_slice(&frame.template.source[*start as usize..*end as usize]);
                 self.check_output(frame)?;
             }
             Node::Action { pipeline, position } => {
@@ -342,12 +363,7 @@ impl<'run> Executor<'run> {
         flow
     }
 
-    fn walk_range<'t>(
-        &mut self,
-        frame: &mut Frame<'t>,
-        dot: &Reflected,
-        branch: &'t Branch,
-    ) -> Result<Flow> {
+    fn walk_range<'t>(&mut self, frame: &mut Frame<'t>, dot: &Reflected, branch: &'t Branch) -> Result<Flow> {
         let mark = frame.variables.len();
         let value = self.evaluate_pipeline(frame, dot, &branch.pipeline)?.value;
         let mut any = false;
@@ -384,11 +400,16 @@ impl<'run> Executor<'run> {
                 if branch.pipeline.declarations.len() > 1 {
                     let shown = format::print_value(&value);
                     let shown = String::from_utf8_lossy(&shown);
-                    return Err(frame.fail(format!("can't use {shown} to iterate over more than one variable")));
+                    return Err(frame.fail(format!(
+                        "can't use {shown} to iterate over more than one variable"
+                    )));
                 }
                 for index in 0..count.wide().max(0) {
                     any = true;
-                    let element = Value::Integer(Integer { kind: count.kind, bits: index as i64 });
+                    let element = Value::Integer(Integer {
+                        kind: count.kind,
+                        bits: index as i64,
+                    });
                     if !self.one_iteration(frame, branch, Value::Nil, &Reflected::plain(element))? {
                         break;
                     }
@@ -475,7 +496,10 @@ impl<'run> Executor<'run> {
             Value::String(text) => self.output.extend_from_slice(text),
             Value::Nil => self.output.extend_from_slice(b"<no value>"),
             Value::Function(_) => {
-                let node = frame.at.map(|at| at.describe(&frame.template.source)).unwrap_or_default();
+                let node = frame
+                    .at
+                    .map(|at| at.describe(&frame.template.source))
+                    .unwrap_or_default();
                 return Err(frame.fail(format!("can't print {node} of type {}", value.type_name())));
             }
             Value::Object(object) => {

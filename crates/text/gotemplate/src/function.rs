@@ -25,7 +25,12 @@ pub type Body = fn(&mut Call<'_, '_>) -> Result<Value, Failure>;
 impl Function {
     /// Describes a function with fixed parameters.
     pub const fn new(name: &'static str, parameters: &'static [Type], body: Body) -> Function {
-        Function { name, parameters, variadic: None, body }
+        Function {
+            name,
+            parameters,
+            variadic: None,
+            body,
+        }
     }
 
     /// Describes a function whose last parameter takes any number of arguments.
@@ -35,7 +40,12 @@ impl Function {
         rest: Type,
         body: Body,
     ) -> Function {
-        Function { name, parameters, variadic: Some(rest), body }
+        Function {
+            name,
+            parameters,
+            variadic: Some(rest),
+            body,
+        }
     }
 
     /// Writes the type as Go prints it, without results.
@@ -65,12 +75,19 @@ pub struct Call<'call, 'run> {
 impl Call<'_, '_> {
     /// Takes an argument, leaving nil.
     pub fn take(&mut self, index: usize) -> Value {
-        self.arguments.get_mut(index).map(std::mem::take).unwrap_or_default()
+        self.arguments
+            .get_mut(index)
+            .map(std::mem::take)
+            .unwrap_or_default()
     }
 
     /// Returns a string argument; empty where it is not one.
     pub fn text(&self, index: usize) -> Text {
-        self.arguments.get(index).and_then(Value::as_text).cloned().unwrap_or_default()
+        self.arguments
+            .get(index)
+            .and_then(Value::as_text)
+            .cloned()
+            .unwrap_or_default()
     }
 
     /// Returns a string argument as UTF-8, with U+FFFD for what is not.
@@ -149,6 +166,9 @@ impl From<&str> for Failure {
 
 impl From<ExecutionError> for Failure {
     fn from(error: ExecutionError) -> Failure {
-        Failure::Execution { prefix: String::new(), error: Box::new(error) }
+        Failure::Execution {
+            prefix: String::new(),
+            error: Box::new(error),
+        }
     }
 }

@@ -13,7 +13,9 @@ pub struct Functions {
 
 impl Default for Functions {
     fn default() -> Functions {
-        let mut functions = Functions { by_name: HashMap::new() };
+        let mut functions = Functions {
+            by_name: HashMap::new(),
+        };
         functions.extend(builtins::FUNCTIONS);
         functions
     }
@@ -27,7 +29,8 @@ impl Functions {
 
     /// Adds functions; a later one of the same name replaces the earlier.
     pub fn extend(&mut self, functions: impl IntoIterator<Item = &'static Function>) {
-        self.by_name.extend(functions.into_iter().map(|function| (function.name, function)));
+        self.by_name
+            .extend(functions.into_iter().map(|function| (function.name, function)));
     }
 
     /// Returns all names, sorted.

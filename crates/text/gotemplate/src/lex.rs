@@ -92,8 +92,13 @@ pub(crate) struct Token {
 
 impl Token {
     /// The token before any was read.
-    pub(crate) const NONE: Token =
-        Token { kind: TokenKind::EndOfInput, start: 0, end: 0, line: 0, message: None };
+    pub(crate) const NONE: Token = Token {
+        kind: TokenKind::EndOfInput,
+        start: 0,
+        end: 0,
+        line: 0,
+        message: None,
+    };
 
     pub(crate) fn text<'source>(&self, source: &'source [u8]) -> &'source [u8] {
         source.get(self.start..self.end).unwrap_or_default()
@@ -125,7 +130,9 @@ impl Token {
 ///
 /// Returns no character and width 0 at the end.
 pub(crate) fn decode(bytes: &[u8]) -> (Option<char>, usize) {
-    let Some(&first) = bytes.first() else { return (None, 0) };
+    let Some(&first) = bytes.first() else {
+        return (None, 0);
+    };
     if first < 0x80 {
         return (Some(char::from(first)), 1);
     }
@@ -156,15 +163,18 @@ fn is_space(character: Option<char>) -> bool {
 }
 
 fn is_alphanumeric(character: Option<char>) -> bool {
-    character
-        .is_some_and(|character| character == '_' || crate::format::is_letter(character) || is_decimal_digit(character))
+    character.is_some_and(|character| {
+        character == '_' || crate::format::is_letter(character) || is_decimal_digit(character)
+    })
 }
 
 /// Go's `unicode.IsDigit` counts decimal digits only; Rust's `is_numeric` also counts fractions and Roman numerals.
 fn is_decimal_digit(character: char) -> bool {
     character.is_ascii_digit()
         || (!character.is_ascii()
-            && DIGIT_ZEROS.iter().any(|zero| (*zero..*zero + 10).contains(&u32::from(character))))
+            && DIGIT_ZEROS
+                .iter()
+                .any(|zero| (*zero..*zero + 10).contains(&u32::from(character))))
 }
 
 /// The digit zero of every script whose digits Unicode lists in a row of ten.
@@ -231,11 +241,21 @@ impl<'source> Lexer<'source> {
         if self.failed {
             return self.token_without_text(TokenKind::EndOfInput);
         }
-        if self.inside_action { self.inside_action() } else { self.text() }
+        if self.inside_action {
+            self.inside_action()
+        } else {
+            self.text()
+        }
     }
 
     fn token_without_text(&self, kind: TokenKind) -> Token {
-        Token { kind, start: self.position, end: self.position, line: self.start_line, message: None }
+        Token {
+            kind,
+            start: self.position,
+            end: self.position,
+            line: self.start_line,
+            message: None,
+        }
     }
 
     fn rest(&self) -> &'source [u8] {
@@ -275,8 +295,13 @@ impl<'source> Lexer<'source> {
     }
 
     fn emit(&mut self, kind: TokenKind) -> Token {
-        let token =
-            Token { kind, start: self.start, end: self.position, line: self.start_line, message: None };
+        let token = Token {
+            kind,
+            start: self.start,
+            end: self.position,
+            line: self.start_line,
+            message: None,
+        };
         self.start = self.position;
         self.start_line = self.line;
         token
@@ -349,7 +374,11 @@ impl<'source> Lexer<'source> {
     /// Reads `{{`; a comment is passed over, and gives no token.
     fn left_delimiter(&mut self) -> Option<Token> {
         self.position += LEFT_DELIMITER.len();
-        let after_marker = if has_left_trim_marker(self.rest()) { TRIM_MARKER_LENGTH } else { 0 };
+        let after_marker = if has_left_trim_marker(self.rest()) {
+            TRIM_MARKER_LENGTH
+        } else {
+            0
+        };
         if self.input[self.position + after_marker..].starts_with(LEFT_COMMENT) {
             self.position += after_marker;
             self.ignore();
@@ -416,7 +445,9 @@ impl<'source> Lexer<'source> {
             return self.fail("unclosed left paren");
         }
         let next = self.next();
-        let Some(character) = next else { return self.fail("unclosed action") };
+        let Some(character) = next else {
+            return self.fail("unclosed action");
+        };
         match character {
             ' ' | '\t' | '\r' | '\n' => {
                 self.backup(next);
@@ -458,7 +489,10 @@ impl<'source> Lexer<'source> {
                 self.identifier()
             }
             ' '..='~' => self.emit(TokenKind::Char),
-            _ => self.fail(format!("unrecognized character in action: {}", unicode_notation(next))),
+            _ => self.fail(format!(
+                "unrecognized character in action: {}",
+                unicode_notation(next)
+            )),
         }
     }
 
@@ -505,7 +539,11 @@ impl<'source> Lexer<'source> {
 
     fn field_or_variable(&mut self, kind: TokenKind) -> Token {
         if self.at_terminator() {
-            let kind = if kind == TokenKind::Variable { kind } else { TokenKind::Dot };
+            let kind = if kind == TokenKind::Variable {
+                kind
+            } else {
+                TokenKind::Dot
+            };
             return self.emit(kind);
         }
         let last = self.run_of_alphanumerics();
@@ -593,7 +631,13 @@ impl<'source> Lexer<'source> {
 
 /// Writes a character as Go's `%#U` does.
 fn unicode_notation(character: Option<char>) -> String {
-    let Some(character) = character else { return "U+FFFFFFFFFFFFFFFF".into() };
+    let Some(character) = character else {
+        return "U+FFFFFFFFFFFFFFFF".into();
+    };
     let code = format!("U+{:04X}", u32::from(character));
-    if crate::format::is_print(character) { format!("{code} '{character}'") } else { code }
+    if crate::format::is_print(character) {
+        format!("{code} '{character}'")
+    } else {
+        code
+    }
 }

@@ -12,8 +12,8 @@ mod builtins;
 mod compare;
 mod constant;
 pub mod error;
-mod evaluate;
 pub mod escape;
+mod evaluate;
 pub mod execute;
 pub mod format;
 pub mod function;
@@ -30,7 +30,9 @@ pub mod types;
 pub mod value;
 
 pub use error::{Cause, ExecutionError, Place};
-pub use execute::{Dialect, Executor, MissingKey, Observer, Options};
+pub use execute::{
+    Dialect, Executor, MAX_OUTPUT_BYTES, MAX_STEPS, MAX_TEMPLATE_DEPTH, MissingKey, Observer, Options,
+};
 pub use function::{Call, Failure, Function};
 pub use functions::Functions;
 pub use mentions::{Mention, Mentioned};

@@ -28,7 +28,11 @@ pub(crate) enum Node {
     /// `{{ range }}`
     Range(Branch),
     /// `{{ template }}`, and what is left of `{{ block }}`
-    Template { position: Position, name: Text, pipeline: Option<Pipeline> },
+    Template {
+        position: Position,
+        name: Text,
+        pipeline: Option<Pipeline>,
+    },
     /// `{{ break }}`
     Break { position: Position },
     /// `{{ continue }}`
@@ -77,15 +81,24 @@ pub(crate) enum Term {
     Nil,
     Number(Box<Number>),
     /// A string constant: as written, and its value.
-    String { quoted: Box<[u8]>, text: Text },
+    String {
+        quoted: Box<[u8]>,
+        text: Text,
+    },
     /// `.a.b`
     Field(Vec<Text>),
     /// `$x.a.b`
-    Variable { name: Box<str>, fields: Vec<Text> },
+    Variable {
+        name: Box<str>,
+        fields: Vec<Text>,
+    },
     /// A function, found when the template was parsed.
     Function(&'static Function),
     /// `(pipeline).a.b` and the like.
-    Chain { operand: Box<Operand>, fields: Vec<Text> },
+    Chain {
+        operand: Box<Operand>,
+        fields: Vec<Text>,
+    },
     /// `(pipeline)`
     Pipeline(Pipeline),
 }
@@ -136,10 +149,8 @@ impl NodeList {
     /// Returns whether nothing but white space would be printed, as Go's `IsEmptyTree` decides.
     pub(crate) fn is_empty(&self, source: &[u8]) -> bool {
         self.nodes.iter().all(|node| match node {
-            Node::Text { start, end } => {
-                std::str::from_utf8(&source[*start as usize..*end as usize])
-                    .is_ok_and(|text| text.trim().is_empty())
-            }
+            Node::Text { start, end } => std::str::from_utf8(&source[*start as usize..*end as usize])
+                .is_ok_and(|text| text.trim().is_empty()),
             _ => false,
         })
     }

@@ -21,7 +21,10 @@ pub trait Object: Any {
 
     /// Returns one field; the default looks through [`Object::fields`].
     fn field(&self, name: &str) -> Option<Value> {
-        self.fields().into_iter().find(|(field, _)| *field == name).map(|(_, value)| value)
+        self.fields()
+            .into_iter()
+            .find(|(field, _)| *field == name)
+            .map(|(_, value)| value)
     }
 
     /// Finds a method; it gets the object as [`crate::Call::receiver`].
@@ -41,7 +44,12 @@ pub trait Object: Any {
 
     /// Returns the value that `encoding/json` writes for it: a map, or text; keys in the struct's order.
     fn json(&self) -> Json {
-        Json::Object(self.fields().into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+        Json::Object(
+            self.fields()
+                .into_iter()
+                .map(|(name, value)| (name.to_owned(), value))
+                .collect(),
+        )
     }
 
     /// Returns Go's truth; structs and non-nil pointers are true.

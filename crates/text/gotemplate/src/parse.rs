@@ -34,11 +34,7 @@ pub struct ParseError {
 /// Parses one source: the template named `name`, and those that it defines.
 ///
 /// The first is the one that carries the source's own name.
-pub(crate) fn parse(
-    name: &str,
-    source: Bytes,
-    functions: &Functions,
-) -> Result<Vec<Template>> {
+pub(crate) fn parse(name: &str, source: Bytes, functions: &Functions) -> Result<Vec<Template>> {
     if source.len() > MAX_SOURCE_BYTES {
         return Err(ParseError {
             file: name.to_owned(),
@@ -197,13 +193,24 @@ impl Parser<'_> {
             return self.error(shown);
         }
         // "unclosed action" already says the word.
-        let joint = if shown.ends_with(" action") { "" } else { " in action" };
-        self.error(format!("{shown}{joint} started at {}:{started}", self.shared.file))
+        let joint = if shown.ends_with(" action") {
+            ""
+        } else {
+            " in action"
+        };
+        self.error(format!(
+            "{shown}{joint} started at {}:{started}",
+            self.shared.file
+        ))
     }
 
     fn expect(&mut self, kind: TokenKind, context: &str) -> Result<Token> {
         let token = self.next_non_space();
-        if token.kind == kind { Ok(token) } else { Err(self.unexpected(&token, context)) }
+        if token.kind == kind {
+            Ok(token)
+        } else {
+            Err(self.unexpected(&token, context))
+        }
     }
 
     fn add(&mut self, name: Text, root: NodeList) -> Result<()> {
@@ -328,7 +335,10 @@ impl Parser<'_> {
             _ => {
                 self.backup();
                 let position = self.peek().start as Position;
-                Node::Action { position, pipeline: self.pipeline("command", TokenKind::RightDelimiter)? }
+                Node::Action {
+                    position,
+                    pipeline: self.pipeline("command", TokenKind::RightDelimiter)?,
+                }
             }
         };
         Ok(Parsed::Node(node))
@@ -373,11 +383,15 @@ impl Parser<'_> {
             Ending::End => None,
             Ending::ElseThen(TokenKind::If) if control == Control::If => {
                 self.next_non_space();
-                Some(NodeList { nodes: vec![Node::If(self.control(Control::If)?)] })
+                Some(NodeList {
+                    nodes: vec![Node::If(self.control(Control::If)?)],
+                })
             }
             Ending::ElseThen(TokenKind::With) if control == Control::With => {
                 self.next_non_space();
-                Some(NodeList { nodes: vec![Node::With(self.control(Control::With)?)] })
+                Some(NodeList {
+                    nodes: vec![Node::With(self.control(Control::With)?)],
+                })
             }
             Ending::Else | Ending::ElseThen(_) => {
                 let (list, ending) = self.item_list()?;
@@ -388,7 +402,11 @@ impl Parser<'_> {
             }
         };
         self.tree.variables.truncate(variables);
-        Ok(Branch { pipeline, body, otherwise })
+        Ok(Branch {
+            pipeline,
+            body,
+            otherwise,
+        })
     }
 
     fn block(&mut self) -> Result<Node> {
@@ -404,7 +422,11 @@ impl Parser<'_> {
         }
         self.add(name.clone(), body)?;
         self.tree = outer;
-        Ok(Node::Template { position: token.start as Position, name, pipeline: Some(pipeline) })
+        Ok(Node::Template {
+            position: token.start as Position,
+            name,
+            pipeline: Some(pipeline),
+        })
     }
 
     fn template_call(&mut self) -> Result<Node> {
@@ -416,7 +438,11 @@ impl Parser<'_> {
             self.backup();
             pipeline = Some(self.pipeline(CONTEXT, TokenKind::RightDelimiter)?);
         }
-        Ok(Node::Template { position: token.start as Position, name, pipeline })
+        Ok(Node::Template {
+            position: token.start as Position,
+            name,
+            pipeline,
+        })
     }
 
     fn template_name(&mut self, token: &Token, context: &str) -> Result<Text> {
@@ -427,13 +453,19 @@ impl Parser<'_> {
     }
 
     fn unquote(&self, token: &Token) -> Result<Text> {
-        format::unquote(token.text(self.source)).map(Text::from).map_err(|error| self.error(error.to_string()))
+        format::unquote(token.text(self.source))
+            .map(Text::from)
+            .map_err(|error| self.error(error.to_string()))
     }
 
     fn pipeline(&mut self, context: &str, end: TokenKind) -> Result<Pipeline> {
         let position = self.peek_non_space().start as Position;
-        let mut pipeline =
-            Pipeline { position, assigns: false, declarations: Vec::new(), commands: Vec::new() };
+        let mut pipeline = Pipeline {
+            position,
+            assigns: false,
+            declarations: Vec::new(),
+            commands: Vec::new(),
+        };
         self.declarations(&mut pipeline, context)?;
         loop {
             let token = self.next_non_space();
@@ -551,12 +583,20 @@ impl Parser<'_> {
             }
         }
         let mut words = words.into_iter();
-        let Some(head) = words.next() else { return Err(self.error("empty command")) };
-        Ok(Command { position, head, arguments: words.collect() })
+        let Some(head) = words.next() else {
+            return Err(self.error("empty command"));
+        };
+        Ok(Command {
+            position,
+            head,
+            arguments: words.collect(),
+        })
     }
 
     fn operand(&mut self) -> Result<Option<Operand>> {
-        let Some(mut operand) = self.term()? else { return Ok(None) };
+        let Some(mut operand) = self.term()? else {
+            return Ok(None);
+        };
         if self.peek().kind != TokenKind::Field {
             return Ok(Some(operand));
         }
@@ -573,12 +613,17 @@ impl Parser<'_> {
             }
             Term::Bool(_) | Term::String { .. } | Term::Number(_) | Term::Nil | Term::Dot => {
                 let shown = format::quote(operand.to_string().as_bytes());
-                Err(self
-                    .error(format!("unexpected . after term {}", String::from_utf8_lossy(&shown))))
+                Err(self.error(format!(
+                    "unexpected . after term {}",
+                    String::from_utf8_lossy(&shown)
+                )))
             }
             Term::Function(_) | Term::Chain { .. } | Term::Pipeline(_) => Ok(Some(Operand {
                 position,
-                term: Term::Chain { operand: Box::new(operand), fields: chain },
+                term: Term::Chain {
+                    operand: Box::new(operand),
+                    fields: chain,
+                },
             })),
         }
     }
@@ -609,7 +654,10 @@ impl Parser<'_> {
                 if !self.tree.variables.contains(&name) {
                     return Err(self.error(format!("undefined variable {name:?}")));
                 }
-                Term::Variable { name, fields: Vec::new() }
+                Term::Variable {
+                    name,
+                    fields: Vec::new(),
+                }
             }
             TokenKind::Field => Term::Field(vec![Text::from(text.get(1..).unwrap_or_default())]),
             TokenKind::Bool => Term::Bool(text == b"true"),
@@ -622,16 +670,23 @@ impl Parser<'_> {
                 let pipeline = self.nested(|parser| {
                     parser.pipeline("parenthesized pipeline", TokenKind::RightParenthesis)
                 })?;
-                return Ok(Some(Operand { position: pipeline.position, term: Term::Pipeline(pipeline) }));
+                return Ok(Some(Operand {
+                    position: pipeline.position,
+                    term: Term::Pipeline(pipeline),
+                }));
             }
-            TokenKind::String | TokenKind::RawString => {
-                Term::String { quoted: text.into(), text: self.unquote(&token)? }
-            }
+            TokenKind::String | TokenKind::RawString => Term::String {
+                quoted: text.into(),
+                text: self.unquote(&token)?,
+            },
             _ => {
                 self.backup();
                 return Ok(None);
             }
         };
-        Ok(Some(Operand { position: token.start as Position, term }))
+        Ok(Some(Operand {
+            position: token.start as Position,
+            term,
+        }))
     }
 }

@@ -23,7 +23,12 @@ const MAX_VALUES: usize = 5_000_000;
 impl Serialize for Value {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let written = Cell::new(0);
-        Nested { value: self, depth: 0, written: &written }.serialize(serializer)
+        Nested {
+            value: self,
+            depth: 0,
+            written: &written,
+        }
+        .serialize(serializer)
     }
 }
 
@@ -45,7 +50,9 @@ impl Serialize for Nested<'_> {
         let written = self.written;
         written.set(written.get() + 1);
         if written.get() > MAX_VALUES {
-            return Err(S::Error::custom(format_args!("the value holds more than {MAX_VALUES} values")));
+            return Err(S::Error::custom(format_args!(
+                "the value holds more than {MAX_VALUES} values"
+            )));
         }
         match self.value {
             Value::Nil | Value::TypedNil(_) => serializer.serialize_unit(),
@@ -66,26 +73,51 @@ impl Serialize for Nested<'_> {
             }
             Value::List(list) => {
                 let depth = self.inner_depth()?;
-                stack::with_room(|| serializer.collect_seq(list.iter().map(|value| Nested { value, depth, written })))
+                stack::with_room(|| {
+                    serializer.collect_seq(list.iter().map(|value| Nested {
+                        value,
+                        depth,
+                        written,
+                    }))
+                })
             }
             Value::Map(map) => {
                 let depth = self.inner_depth()?;
                 let entries = map.borrow();
-                let members = entries
-                    .iter()
-                    .map(|(key, value)| (json_text(key), Nested { value, depth, written }));
+                let members = entries.iter().map(|(key, value)| {
+                    (
+                        json_text(key),
+                        Nested {
+                            value,
+                            depth,
+                            written,
+                        },
+                    )
+                });
                 stack::with_room(|| serializer.collect_map(members))
             }
             Value::Object(object) => {
                 let depth = self.inner_depth()?;
                 match object.json() {
-                    Json::Value(value) => {
-                        stack::with_room(|| Nested { value: &value, depth, written }.serialize(serializer))
-                    }
+                    Json::Value(value) => stack::with_room(|| {
+                        Nested {
+                            value: &value,
+                            depth,
+                            written,
+                        }
+                        .serialize(serializer)
+                    }),
                     Json::Object(members) => {
-                        let members = members
-                            .iter()
-                            .map(|(name, value)| (name, Nested { value, depth, written }));
+                        let members = members.iter().map(|(name, value)| {
+                            (
+                                name,
+                                Nested {
+                                    value,
+                                    depth,
+                                    written,
+                                },
+                            )
+                        });
                         stack::with_room(|| serializer.collect_map(members))
                     }
                 }

@@ -21,14 +21,14 @@ pub struct Template {
 }
 
 impl Template {
-    pub(crate) fn new(
-        name: Text,
-        file: Arc<str>,
-        source: Bytes,
-        root: NodeList,
-        is_empty: bool,
-    ) -> Template {
-        Template { name, file, source, root, is_empty }
+    pub(crate) fn new(name: Text, file: Arc<str>, source: Bytes, root: NodeList, is_empty: bool) -> Template {
+        Template {
+            name,
+            file,
+            source,
+            root,
+            is_empty,
+        }
     }
 
     /// Returns the name under which it is called.
@@ -65,7 +65,11 @@ impl Template {
 
 impl fmt::Debug for Template {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Template").field("name", &self.name).field("file", &self.file).finish_non_exhaustive()
+        formatter
+            .debug_struct("Template")
+            .field("name", &self.name)
+            .field("file", &self.file)
+            .finish_non_exhaustive()
     }
 }
 
@@ -79,7 +83,9 @@ impl Parsed {
     /// Parses a source; functions are found now, so that a name that does not exist is an error now.
     pub fn new(name: &str, source: Bytes, functions: &Functions) -> Result<Parsed, ParseError> {
         let templates = parse(name, source, functions)?;
-        Ok(Parsed { templates: templates.into_iter().map(Arc::new).collect() })
+        Ok(Parsed {
+            templates: templates.into_iter().map(Arc::new).collect(),
+        })
     }
 
     /// Returns the templates that the source holds.
@@ -98,7 +104,10 @@ pub struct Templates {
 impl Templates {
     /// Returns an empty set that also finds everything in `below`; costs the same whatever `below` holds.
     pub fn on_top_of(below: Arc<Templates>) -> Templates {
-        Templates { own: HashMap::new(), below: Some(below) }
+        Templates {
+            own: HashMap::new(),
+            below: Some(below),
+        }
     }
 
     /// Adds what a source holds.
@@ -115,7 +124,11 @@ impl Templates {
     /// Adds what a source holds, and its own template even where that is empty: it is about to be executed.
     pub fn add_over_everything(&mut self, parsed: &Parsed) {
         self.add(parsed);
-        for template in parsed.templates.iter().filter(|template| *template.name == *template.file.as_bytes()) {
+        for template in parsed
+            .templates
+            .iter()
+            .filter(|template| *template.name == *template.file.as_bytes())
+        {
             self.own.insert(template.name.clone(), Arc::clone(template));
         }
     }

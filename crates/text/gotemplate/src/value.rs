@@ -58,7 +58,10 @@ impl Value {
 
     /// Returns a `uint64`.
     pub fn uint64(value: u64) -> Value {
-        Value::Integer(Integer { kind: IntegerKind::Uint64, bits: value as i64 })
+        Value::Integer(Integer {
+            kind: IntegerKind::Uint64,
+            bits: value as i64,
+        })
     }
 
     /// Returns a `string`.
@@ -87,7 +90,12 @@ impl Value {
         I: IntoIterator<Item = (K, Value)>,
         K: Into<Text>,
     {
-        Value::Map(entries.into_iter().map(|(key, value)| (key.into(), value)).collect())
+        Value::Map(
+            entries
+                .into_iter()
+                .map(|(key, value)| (key.into(), value))
+                .collect(),
+        )
     }
 
     /// Returns whether this is nil, typed or not.
@@ -237,7 +245,11 @@ impl Integer {
 
     /// Returns the value without its type, wide enough for every kind.
     pub fn wide(self) -> i128 {
-        if self.kind.is_unsigned() { i128::from(self.bits as u64) } else { i128::from(self.bits) }
+        if self.kind.is_unsigned() {
+            i128::from(self.bits as u64)
+        } else {
+            i128::from(self.bits)
+        }
     }
 }
 
@@ -343,12 +355,20 @@ impl List {
 
     /// Returns a slice whose elements have the given type.
     pub fn of(element: Type, items: Vec<Value>) -> List {
-        List(Rc::new(ListData { element, named: None, items }))
+        List(Rc::new(ListData {
+            element,
+            named: None,
+            items,
+        }))
     }
 
     /// Returns a slice of a named type, which may have methods.
     pub fn named(named: &'static NamedType, element: Type, items: Vec<Value>) -> List {
-        List(Rc::new(ListData { element, named: Some(named), items }))
+        List(Rc::new(ListData {
+            element,
+            named: Some(named),
+            items,
+        }))
     }
 
     /// Returns the type of the elements.
@@ -410,17 +430,29 @@ impl Map {
 
     /// Returns a map of the given element type.
     pub fn of(element: Type, entries: BTreeMap<Text, Value>) -> Map {
-        Map { data: Rc::new(MapData { element, entries: RefCell::new(entries) }), named: None }
+        Map {
+            data: Rc::new(MapData {
+                element,
+                entries: RefCell::new(entries),
+            }),
+            named: None,
+        }
     }
 
     /// Returns the same map under a named type, which may have methods.
     pub fn named(&self, named: &'static NamedType) -> Map {
-        Map { data: Rc::clone(&self.data), named: Some(named) }
+        Map {
+            data: Rc::clone(&self.data),
+            named: Some(named),
+        }
     }
 
     /// Returns the same map without its named type.
     pub fn unnamed(&self) -> Map {
-        Map { data: Rc::clone(&self.data), named: None }
+        Map {
+            data: Rc::clone(&self.data),
+            named: None,
+        }
     }
 
     /// Returns the type of the values.
@@ -473,7 +505,12 @@ impl Map {
 
     /// Returns a snapshot of the entries in key order; the map may change while it is read.
     pub fn entries(&self) -> Vec<(Text, Value)> {
-        self.data.entries.borrow().iter().map(|(key, value)| (key.clone(), value.clone())).collect()
+        self.data
+            .entries
+            .borrow()
+            .iter()
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect()
     }
 
     /// Borrows the entries; the map must not be changed while the borrow lives.

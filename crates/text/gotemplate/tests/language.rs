@@ -4,23 +4,31 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use gotemplate::{
-    Call, Executor, Failure, Function, Functions, List, Map, Options, Parsed, Templates, Text, Type, Value, format,
+    Call, Executor, Failure, Function, Functions, List, Map, Options, Parsed, Templates, Text, Type, Value,
+    format,
 };
 
 static ADD: Function = Function::new("add", &[Type::INT, Type::INT], |call| {
     Ok(Value::int(call.integer(0) + call.integer(1)))
 });
-static UPPER: Function =
-    Function::new("upper", &[Type::String], |call| Ok(Value::from(call.string(0).to_uppercase())));
+static UPPER: Function = Function::new("upper", &[Type::String], |call| {
+    Ok(Value::from(call.string(0).to_uppercase()))
+});
 static BOOM: Function = Function::new("boom", &[], |_: &mut Call<'_, '_>| Err(Failure::from("boom 5%")));
 static NOTHING: Function = Function::new("nothing", &[], |_| Ok(Value::Nil));
 static JOIN: Function = Function::variadic("join", &[Type::String], Type::String, |call| {
-    let words: Vec<String> = (1..call.arguments.len()).map(|index| call.string(index)).collect();
+    let words: Vec<String> = (1..call.arguments.len())
+        .map(|index| call.string(index))
+        .collect();
     Ok(Value::from(words.join(&call.string(0))))
 });
 static TYPED: Function = Function::new("typed", &[Type::Map], |call| {
     let map = call.map(0);
-    Ok(Value::from(format!("{} {}", map.is_none(), map.map_or(0, |map| map.len()))))
+    Ok(Value::from(format!(
+        "{} {}",
+        map.is_none(),
+        map.map_or(0, |map| map.len())
+    )))
 });
 
 fn functions() -> Functions {
@@ -39,8 +47,19 @@ fn data() -> Value {
     data.insert("t", Value::from(true));
     data.insert("no", Value::from(false));
     data.insert("nil", Value::Nil);
-    data.insert("list", list(vec![Value::from(1.0), Value::from("two"), Value::from(3.5), Value::Nil]));
-    data.insert("nested", Value::map([("b", Value::map([("c", Value::from("deep"))])), ("n", Value::Nil)]));
+    data.insert(
+        "list",
+        list(vec![
+            Value::from(1.0),
+            Value::from("two"),
+            Value::from(3.5),
+            Value::Nil,
+        ]),
+    );
+    data.insert(
+        "nested",
+        Value::map([("b", Value::map([("c", Value::from("deep"))])), ("n", Value::Nil)]),
+    );
     data.insert("el", list(vec![]));
     data.insert("em", Value::Map(Map::new()));
     data.insert("html", Value::from("<a href='x'>&\"</a>"));
@@ -59,7 +78,9 @@ fn run(template: &str) -> Result<String, String> {
     let mut templates = Templates::default();
     templates.add(&parsed);
     let mut executor = Executor::new(Arc::new(templates), Options::default(), &());
-    let output = executor.execute(b"main", "main", data()).map_err(|error| error.to_string())?;
+    let output = executor
+        .execute(b"main", "main", data())
+        .map_err(|error| error.to_string())?;
     Ok(String::from_utf8_lossy(&output).into_owned())
 }
 
@@ -76,10 +97,17 @@ fn every_row_is_what_go_gives() {
         };
         let actual = run(template);
         if actual != expected {
-            failures.push(format!("{template:?}\n   expected {expected:?}\n   actual   {actual:?}"));
+            failures.push(format!(
+                "{template:?}\n   expected {expected:?}\n   actual   {actual:?}"
+            ));
         }
     }
-    assert!(failures.is_empty(), "{} rows differ:\n{}", failures.len(), failures.join("\n"));
+    assert!(
+        failures.is_empty(),
+        "{} rows differ:\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
 }
 
 #[test]

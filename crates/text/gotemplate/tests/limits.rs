@@ -34,7 +34,10 @@ fn a_range_that_does_not_end_is_an_error() {
 
 #[test]
 fn output_that_grows_without_end_is_an_error() {
-    let options = Options { max_output_bytes: 1000, ..Options::default() };
+    let options = Options {
+        max_output_bytes: 1000,
+        ..Options::default()
+    };
     let error = run_with(b"{{range 1000000}}0123456789{{end}}", options).expect_err("too much output");
     assert!(error.contains("output grows over 1000 bytes"), "{error}");
 }
@@ -42,18 +45,48 @@ fn output_that_grows_without_end_is_an_error() {
 #[test]
 fn a_template_that_calls_itself_ends_at_gos_limit() {
     let error = run(r#"{{define "r"}}{{template "r" .}}{{end}}{{template "r" .}}"#).expect_err("too deep");
-    assert!(error.ends_with("exceeded maximum template depth (100000)"), "{error}");
+    assert!(
+        error.ends_with("exceeded maximum template depth (100000)"),
+        "{error}"
+    );
 }
 
 #[test]
 fn nesting_has_a_limit() {
-    let blocks = format!("{}x{}", "{{if 1}}".repeat(MAX_NESTING + 1), "{{end}}".repeat(MAX_NESTING + 1));
-    assert!(run(&blocks).expect_err("too deep").contains("max expression depth exceeded"));
-    let parentheses = format!("{{{{{}1{}}}}}", "(".repeat(MAX_NESTING + 1), ")".repeat(MAX_NESTING + 1));
-    assert!(run(&parentheses).expect_err("too deep").contains("max expression depth exceeded"));
-    let chain = format!("{{{{if 0}}}}{}{{{{end}}}}", "{{else if 0}}".repeat(MAX_NESTING + 1));
-    assert!(run(&chain).expect_err("too deep").contains("max expression depth exceeded"));
-    let allowed = format!("{}x{}", "{{if 1}}".repeat(MAX_NESTING - 1), "{{end}}".repeat(MAX_NESTING - 1));
+    let blocks = format!(
+        "{}x{}",
+        "{{if 1}}".repeat(MAX_NESTING + 1),
+        "{{end}}".repeat(MAX_NESTING + 1)
+    );
+    assert!(
+        run(&blocks)
+            .expect_err("too deep")
+            .contains("max expression depth exceeded")
+    );
+    let parentheses = format!(
+        "{{{{{}1{}}}}}",
+        "(".repeat(MAX_NESTING + 1),
+        ")".repeat(MAX_NESTING + 1)
+    );
+    assert!(
+        run(&parentheses)
+            .expect_err("too deep")
+            .contains("max expression depth exceeded")
+    );
+    let chain = format!(
+        "{{{{if 0}}}}{}{{{{end}}}}",
+        "{{else if 0}}".repeat(MAX_NESTING + 1)
+    );
+    assert!(
+        run(&chain)
+            .expect_err("too deep")
+            .contains("max expression depth exceeded")
+    );
+    let allowed = format!(
+        "{}x{}",
+        "{{if 1}}".repeat(MAX_NESTING - 1),
+        "{{end}}".repeat(MAX_NESTING - 1)
+    );
     assert_eq!(run(&allowed).expect("deep, but allowed"), b"x");
 }
 
