@@ -138,7 +138,10 @@ impl Capabilities {
         if wanted.is_empty() || is_compatible_range(wanted, actual) {
             return Ok(());
         }
-        Err(IncompatibleKubeVersion { wanted: wanted.to_owned(), actual: actual.clone() })
+        Err(IncompatibleKubeVersion {
+            wanted: wanted.to_owned(),
+            actual: actual.clone(),
+        })
     }
 }
 
@@ -162,9 +165,22 @@ mod tests {
     #[test]
     fn a_version_is_normalised() {
         let version = KubeVersion::parse("1.29").expect("a version");
-        assert_eq!((version.version.as_str(), version.major.as_str(), version.minor.as_str()), ("v1.29.0", "1", "29"));
-        assert_eq!(KubeVersion::parse("v1.30.4-gke.1").expect("a version").version, "v1.30.4-gke.1");
-        assert_eq!(KubeVersion::parse("nonsense").expect_err("no version"), "Invalid Semantic Version");
+        assert_eq!(
+            (
+                version.version.as_str(),
+                version.major.as_str(),
+                version.minor.as_str()
+            ),
+            ("v1.29.0", "1", "29")
+        );
+        assert_eq!(
+            KubeVersion::parse("v1.30.4-gke.1").expect("a version").version,
+            "v1.30.4-gke.1"
+        );
+        assert_eq!(
+            KubeVersion::parse("nonsense").expect_err("no version"),
+            "Invalid Semantic Version"
+        );
     }
 
     #[test]

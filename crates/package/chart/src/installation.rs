@@ -92,21 +92,25 @@ pub fn plan(
     warn: WarningSink<'_>,
 ) -> Result<Installation, InstallationError> {
     release_name::validate(&request.release.name).map_err(InstallationError::ReleaseName)?;
-    let active =
-        dependencies::activate(request.chart, request.values, warn).map_err(InstallationError::Dependencies)?;
+    let active = dependencies::activate(request.chart, request.values, warn)
+        .map_err(InstallationError::Dependencies)?;
     let values = values::coalesce(&active, request.values, warn).map_err(InstallationError::Values)?;
     if !request.skip_schema_validation {
         schema::validate_chart(&active, &values).map_err(InstallationError::Schema)?;
     }
-    request.capabilities.check(&active.metadata.kube_version).map_err(InstallationError::KubeVersion)?;
+    request
+        .capabilities
+        .check(&active.metadata.kube_version)
+        .map_err(InstallationError::KubeVersion)?;
     let input = RenderInput {
         values: &values,
         release: &request.release,
         capabilities: request.capabilities,
         strict: request.strict,
     };
-    let rendered =
-        engine.render_observed(&active, &input, host, observer).map_err(InstallationError::Render)?;
+    let rendered = engine
+        .render_observed(&active, &input, host, observer)
+        .map_err(InstallationError::Render)?;
     let (notes, rendered) = take_notes(&active, rendered, request.sub_notes);
     let files = rendered.iter().map(|file| (file.name.as_str(), &file.content));
     match manifest::sort(files, INSTALL_ORDER, engine.heads(), warn) {
@@ -128,8 +132,9 @@ fn take_notes(
     sub_notes: bool,
 ) -> (String, Vec<RenderedFile>) {
     let own = format!("{}/templates/{NOTES_FILE}", chart.name());
-    let (mut notes, files): (Vec<_>, Vec<_>) =
-        rendered.into_iter().partition(|file| file.name.ends_with(NOTES_FILE));
+    let (mut notes, files): (Vec<_>, Vec<_>) = rendered
+        .into_iter()
+        .partition(|file| file.name.ends_with(NOTES_FILE));
     notes.retain(|file| sub_notes || file.name == own);
     // Helm's order is that of a hash map; ours starts with the chart itself.
     notes.sort_by(|left, right| (left.name != own, &left.name).cmp(&(right.name != own, &right.name)));

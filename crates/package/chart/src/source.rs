@@ -70,7 +70,10 @@ pub trait Source {
 
 /// Returns the source of the render that `call` belongs to; the machine's own outside of one.
 pub(crate) fn of(call: &Call<'_, '_>) -> Rc<dyn Source> {
-    Host::of(call).map_or_else(|| Rc::new(SystemSource) as Rc<dyn Source>, |host| Rc::clone(&host.source))
+    Host::of(call).map_or_else(
+        || Rc::new(SystemSource) as Rc<dyn Source>,
+        |host| Rc::clone(&host.source),
+    )
 }
 
 static PROGRAM_START: LazyLock<Instant> = LazyLock::new(Instant::now);
@@ -114,7 +117,11 @@ impl SeededSource {
         let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, seed);
         let mut key = [0; 32];
         key.copy_from_slice(digest.as_ref());
-        SeededSource { now, zone: TimeZone::UTC, generator: RefCell::new(ChaCha20Rng::from_seed(key)) }
+        SeededSource {
+            now,
+            zone: TimeZone::UTC,
+            generator: RefCell::new(ChaCha20Rng::from_seed(key)),
+        }
     }
 
     /// Makes a source from a number.

@@ -9,14 +9,20 @@ use crate::capabilities::{Capabilities, HELM_VERSION, KubeVersion};
 
 /// Makes `.Capabilities`.
 pub(crate) fn capabilities_value(capabilities: &Capabilities) -> Value {
-    let api_versions = capabilities.api_versions.iter().map(|version| Value::string(version.as_str()));
+    let api_versions = capabilities
+        .api_versions
+        .iter()
+        .map(|version| Value::string(version.as_str()));
     Value::Object(Rc::new(CapabilitiesObject {
         kube_version: Value::Object(Rc::new(KubeVersionObject(capabilities.kube_version.clone()))),
         api_versions: Value::List(List::named(&VERSION_SET, Type::String, api_versions.collect())),
     }))
 }
 
-static VERSION_SET: NamedType = NamedType { name: "chartutil.VersionSet", method: version_set_method };
+static VERSION_SET: NamedType = NamedType {
+    name: "chartutil.VersionSet",
+    method: version_set_method,
+};
 
 fn version_set_method(name: &str) -> Option<&'static Function> {
     static HAS: Function = Function::new("Has", &[Type::String], has);
@@ -26,7 +32,8 @@ fn version_set_method(name: &str) -> Option<&'static Function> {
 fn has(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
     let wanted = call.text(0);
     let versions = call.receiver.as_list();
-    let found = versions.is_some_and(|versions| versions.iter().any(|version| version.as_text() == Some(&wanted)));
+    let found =
+        versions.is_some_and(|versions| versions.iter().any(|version| version.as_text() == Some(&wanted)));
     Ok(Value::Bool(found))
 }
 
@@ -77,8 +84,10 @@ impl Object for KubeVersionObject {
     }
 
     fn method(&self, name: &str) -> Option<&'static Function> {
-        static METHODS: [Function; 2] =
-            [Function::new("String", &[], kube_version_text), Function::new("GitVersion", &[], kube_version_text)];
+        static METHODS: [Function; 2] = [
+            Function::new("String", &[], kube_version_text),
+            Function::new("GitVersion", &[], kube_version_text),
+        ];
         METHODS.iter().find(|method| method.name == name)
     }
 
@@ -88,7 +97,10 @@ impl Object for KubeVersionObject {
     }
 
     fn equals(&self, other: &dyn Object) -> bool {
-        other.as_any().downcast_ref::<KubeVersionObject>().is_some_and(|other| self.0 == other.0)
+        other
+            .as_any()
+            .downcast_ref::<KubeVersionObject>()
+            .is_some_and(|other| self.0 == other.0)
     }
 
     fn as_any(&self) -> &dyn Any {
@@ -98,7 +110,11 @@ impl Object for KubeVersionObject {
 
 fn kube_version_text(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
     let version = call.receiver.as_object::<KubeVersionObject>();
-    Ok(Value::string(version.map(|version| version.0.version.as_str()).unwrap_or_default()))
+    Ok(Value::string(
+        version
+            .map(|version| version.0.version.as_str())
+            .unwrap_or_default(),
+    ))
 }
 
 struct HelmVersionObject;

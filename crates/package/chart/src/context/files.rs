@@ -10,13 +10,21 @@ use crate::chart::File;
 use crate::context::glob::Glob;
 use crate::functions::limits;
 
-static FILES: NamedType = NamedType { name: "engine.files", method };
+static FILES: NamedType = NamedType {
+    name: "engine.files",
+    method,
+};
 
 /// Makes `.Files` of a chart's files.
 pub(crate) fn files_value(files: &[File]) -> Value {
     let entries = files
         .iter()
-        .map(|file| (Text::from(file.name.as_str()), Value::Bytes(Text::from(file.data.as_ref()))))
+        .map(|file| {
+            (
+                Text::from(file.name.as_str()),
+                Value::Bytes(Text::from(file.data.as_ref())),
+            )
+        })
         .collect();
     Value::Map(Map::of(Type::Bytes, entries).named(&FILES))
 }
@@ -71,7 +79,12 @@ fn as_yaml(call: &Call<'_, '_>, encode: fn(&Text) -> String) -> Result<Value, Fa
     for (name, content) in receiver(call).entries() {
         if let Value::Bytes(content) = content {
             let name = name.to_str().into_owned();
-            let base = name.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
+            let base = name
+                .trim_end_matches('/')
+                .rsplit('/')
+                .next()
+                .unwrap_or_default()
+                .to_owned();
             by_base_name.insert(base, encode(&content));
         }
     }
@@ -90,7 +103,9 @@ fn as_secrets(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
 }
 
 fn lines(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
-    let Some(content) = content(call) else { return Ok(Value::List(List::of(Type::String, Vec::new()))) };
+    let Some(content) = content(call) else {
+        return Ok(Value::List(List::of(Type::String, Vec::new())));
+    };
     if content.is_empty() {
         return Err("runtime error: index out of range [-1]".into());
     }

@@ -17,7 +17,9 @@ impl Glob {
 
     /// Returns whether a path matches as a whole.
     pub(crate) fn matches(&self, path: &[u8]) -> bool {
-        self.expression.as_ref().is_none_or(|expression| expression.is_match(path))
+        self.expression
+            .as_ref()
+            .is_none_or(|expression| expression.is_match(path))
     }
 }
 
@@ -130,7 +132,11 @@ mod tests {
             ("{unclosed", "anything at all", true),
             ("é?", "éü", true),
         ] {
-            assert_eq!(Glob::new(pattern).matches(path.as_bytes()), expected, "{pattern} against {path}");
+            assert_eq!(
+                Glob::new(pattern).matches(path.as_bytes()),
+                expected,
+                "{pattern} against {path}"
+            );
         }
     }
 }

@@ -11,7 +11,10 @@ use crate::metadata::{Dependency, Maintainer, Metadata};
 /// Makes `.Chart` of a chart's metadata.
 pub(crate) fn chart_value(metadata: &Arc<Metadata>, is_root: bool) -> Value {
     let metadata = MetadataObject(Arc::clone(metadata));
-    Value::Object(Rc::new(ChartObject { metadata: Rc::new(metadata), is_root }))
+    Value::Object(Rc::new(ChartObject {
+        metadata: Rc::new(metadata),
+        is_root,
+    }))
 }
 
 /// Helm wraps the metadata together with whether the chart is the root.
@@ -51,7 +54,10 @@ impl Object for ChartObject {
 
     fn fields(&self) -> Vec<(&'static str, Value)> {
         let metadata: Rc<dyn Object> = Rc::clone(&self.metadata) as Rc<dyn Object>;
-        vec![("Metadata", Value::Object(metadata)), ("IsRoot", Value::Bool(self.is_root))]
+        vec![
+            ("Metadata", Value::Object(metadata)),
+            ("IsRoot", Value::Bool(self.is_root)),
+        ]
     }
 
     fn field(&self, name: &str) -> Option<Value> {
@@ -95,7 +101,9 @@ impl MetadataObject {
     }
 
     fn dependencies(&self) -> Value {
-        let Some(dependencies) = &self.0.dependencies else { return Value::TypedNil(DEPENDENCIES) };
+        let Some(dependencies) = &self.0.dependencies else {
+            return Value::TypedNil(DEPENDENCIES);
+        };
         let items = dependencies
             .iter()
             .map(|dependency| Value::Object(Rc::new(DependencyObject(dependency.clone()))))
@@ -107,8 +115,12 @@ impl MetadataObject {
         if self.0.annotations.is_empty() {
             return Value::TypedNil(STRING_MAP);
         }
-        let entries =
-            self.0.annotations.iter().map(|(key, value)| (Text::from(key.as_str()), text(value))).collect();
+        let entries = self
+            .0
+            .annotations
+            .iter()
+            .map(|(key, value)| (Text::from(key.as_str()), text(value)))
+            .collect();
         Value::Map(Map::of(Type::String, entries))
     }
 
@@ -209,7 +221,10 @@ impl Object for MetadataObject {
     }
 
     fn equals(&self, other: &dyn Object) -> bool {
-        other.as_any().downcast_ref::<MetadataObject>().is_some_and(|other| self.0 == other.0)
+        other
+            .as_any()
+            .downcast_ref::<MetadataObject>()
+            .is_some_and(|other| self.0 == other.0)
     }
 
     fn as_any(&self) -> &dyn Any {
@@ -227,15 +242,25 @@ impl Object for MaintainerObject {
     }
 
     fn fields(&self) -> Vec<(&'static str, Value)> {
-        vec![("Name", text(&self.0.name)), ("Email", text(&self.0.email)), ("URL", text(&self.0.url))]
+        vec![
+            ("Name", text(&self.0.name)),
+            ("Email", text(&self.0.email)),
+            ("URL", text(&self.0.url)),
+        ]
     }
 
     fn json(&self) -> Json {
-        Json::Object(named_members(self, &[("Name", "name"), ("Email", "email"), ("URL", "url")]))
+        Json::Object(named_members(
+            self,
+            &[("Name", "name"), ("Email", "email"), ("URL", "url")],
+        ))
     }
 
     fn equals(&self, other: &dyn Object) -> bool {
-        other.as_any().downcast_ref::<MaintainerObject>().is_some_and(|other| self.0 == other.0)
+        other
+            .as_any()
+            .downcast_ref::<MaintainerObject>()
+            .is_some_and(|other| self.0 == other.0)
     }
 
     fn as_any(&self) -> &dyn Any {
@@ -285,13 +310,19 @@ impl Object for DependencyObject {
             ],
         );
         // The repository is written even when it is empty, after the name and version.
-        let after = members.iter().take_while(|(name, _)| matches!(name.as_str(), "name" | "version")).count();
+        let after = members
+            .iter()
+            .take_while(|(name, _)| matches!(name.as_str(), "name" | "version"))
+            .count();
         members.insert(after, ("repository".into(), text(&self.0.repository)));
         Json::Object(members)
     }
 
     fn equals(&self, other: &dyn Object) -> bool {
-        other.as_any().downcast_ref::<DependencyObject>().is_some_and(|other| self.0 == other.0)
+        other
+            .as_any()
+            .downcast_ref::<DependencyObject>()
+            .is_some_and(|other| self.0 == other.0)
     }
 
     fn as_any(&self) -> &dyn Any {

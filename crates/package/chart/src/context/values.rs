@@ -3,7 +3,10 @@
 use gotemplate::{Call, Failure, Function, Map, NamedType, Type, Value};
 
 /// The type of `.Values`, and of `.` itself.
-pub(crate) static VALUES: NamedType = NamedType { name: "chartutil.Values", method };
+pub(crate) static VALUES: NamedType = NamedType {
+    name: "chartutil.Values",
+    method,
+};
 
 fn method(name: &str) -> Option<&'static Function> {
     METHODS.iter().find(|function| function.name == name)
@@ -22,7 +25,11 @@ fn receiver(call: &Call<'_, '_>) -> Map {
 
 fn as_map(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
     let map = receiver(call);
-    Ok(Value::Map(if map.is_empty() { Map::new() } else { map.unnamed() }))
+    Ok(Value::Map(if map.is_empty() {
+        Map::new()
+    } else {
+        map.unnamed()
+    }))
 }
 
 fn yaml(call: &mut Call<'_, '_>) -> Result<Value, Failure> {

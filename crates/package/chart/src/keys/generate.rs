@@ -41,9 +41,15 @@ pub(crate) fn rsa_private_key(random: Random<'_>, bits: u32) -> Vec<u8> {
         if first == second {
             continue;
         }
-        let (p, q) = if first > second { (first, second) } else { (second, first) };
+        let (p, q) = if first > second {
+            (first, second)
+        } else {
+            (second, first)
+        };
         let (p_less, q_less) = (&p - &one, &q - &one);
-        let Some(private) = exponent.modinv(&(&p_less * &q_less)) else { continue };
+        let Some(private) = exponent.modinv(&(&p_less * &q_less)) else {
+            continue;
+        };
         let Some(coefficient) = q.modinv(&p) else { continue };
         return der::sequence(&[
             der::integer(&BigUint::ZERO),
@@ -158,15 +164,16 @@ fn search_prime(
     bits: u64,
     sieve: &[u32],
 ) -> Option<BigUint> {
-    let remainder = |number: &BigUint, prime: u32| {
-        (number % prime).iter_u32_digits().next().unwrap_or_default()
-    };
+    let remainder =
+        |number: &BigUint, prime: u32| (number % prime).iter_u32_digits().next().unwrap_or_default();
     let mut window_start = start;
     while window_start.bits() <= bits {
         let mut composite = [false; WINDOW];
         for prime in sieve {
             let (residue, advance) = (remainder(&window_start, *prime), remainder(step, *prime));
-            let Some(first) = first_multiple(residue, advance, *prime) else { continue };
+            let Some(first) = first_multiple(residue, advance, *prime) else {
+                continue;
+            };
             // A short candidate may be one of the small primes itself.
             let spared = index_of(&BigUint::from(*prime), &window_start, step);
             for index in (first..WINDOW).step_by(*prime as usize) {
@@ -226,11 +233,17 @@ fn is_probably_prime(random: Random<'_>, candidate: &BigUint) -> bool {
     let one = BigUint::from(1u8);
     let two = BigUint::from(2u8);
     let less = candidate - &one;
-    let (Some(twos), Some(modulus)) = (less.trailing_zeros(), Modulus::new(candidate)) else { return false };
+    let (Some(twos), Some(modulus)) = (less.trailing_zeros(), Modulus::new(candidate)) else {
+        return false;
+    };
     let odd = &less >> twos;
     let width = candidate.bits().div_ceil(8);
     let minus_one = modulus.minus_one();
-    let rounds = if candidate.bits() >= LARGE_BITS { MILLER_RABIN_ROUNDS_FOR_LARGE } else { MILLER_RABIN_ROUNDS };
+    let rounds = if candidate.bits() >= LARGE_BITS {
+        MILLER_RABIN_ROUNDS_FOR_LARGE
+    } else {
+        MILLER_RABIN_ROUNDS
+    };
     (0..rounds).all(|round| {
         let base = if round == 0 {
             Base::Two
@@ -257,7 +270,9 @@ mod tests {
     fn stream(mut state: u64) -> impl FnMut(&mut [u8]) {
         move |buffer| {
             for byte in buffer {
-                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
                 *byte = (state >> 56) as u8;
             }
         }
@@ -269,7 +284,12 @@ mod tests {
         for bits in 3..20 {
             let prime = random_prime(&mut stream(bits), bits, &sieve);
             let number = u64::try_from(&prime).expect("a short number");
-            assert!((2..number).take_while(|divisor| divisor * divisor <= number).all(|d| number % d != 0), "{prime}");
+            assert!(
+                (2..number)
+                    .take_while(|divisor| divisor * divisor <= number)
+                    .all(|d| number % d != 0),
+                "{prime}"
+            );
             assert_eq!(prime.bits(), bits);
         }
     }
@@ -277,10 +297,16 @@ mod tests {
     #[test]
     fn carmichael_numbers_are_not_taken_for_primes() {
         for number in [561u32, 1105, 1729, 2465, 2821, 6601, 8911, 41041, 825_265] {
-            assert!(!is_probably_prime(&mut stream(1), &BigUint::from(number)), "{number}");
+            assert!(
+                !is_probably_prime(&mut stream(1), &BigUint::from(number)),
+                "{number}"
+            );
         }
         for number in [5u32, 7, 65_537, 2_147_483_647] {
-            assert!(is_probably_prime(&mut stream(1), &BigUint::from(number)), "{number}");
+            assert!(
+                is_probably_prime(&mut stream(1), &BigUint::from(number)),
+                "{number}"
+            );
         }
     }
 
@@ -290,7 +316,9 @@ mod tests {
         assert_eq!(key, rsa_private_key(&mut stream(7), 1024));
         let mut reader = der::Reader::new(&key).enter(0x30).expect("a sequence");
         let numbers: Vec<BigUint> = std::iter::from_fn(|| reader.unsigned()).collect();
-        let [_, modulus, public, private, p, q, ..] = &numbers[..] else { panic!("nine integers") };
+        let [_, modulus, public, private, p, q, ..] = &numbers[..] else {
+            panic!("nine integers")
+        };
         assert_eq!(modulus.bits(), 1024);
         assert_eq!(&(p * q), modulus);
         let message = BigUint::from(123_456_789u32);

@@ -30,7 +30,12 @@ impl Modulus {
         for _ in 0..5 {
             inverse = inverse.wrapping_mul(2_u64.wrapping_sub(lowest.wrapping_mul(inverse)));
         }
-        Some(Modulus { limbs, inverse: inverse.wrapping_neg(), one, square_of_radix })
+        Some(Modulus {
+            limbs,
+            inverse: inverse.wrapping_neg(),
+            one,
+            square_of_radix,
+        })
     }
 
     /// Returns one, in Montgomery's form.
@@ -269,7 +274,11 @@ mod tests {
             for base in [&number - 1u8, &number >> 1u8, &number >> 40u8] {
                 let mut squared = modulus.enter(&base);
                 modulus.square(&mut squared);
-                assert_eq!(squared, modulus.enter(&(&base * &base % &number)), "{width} limbs");
+                assert_eq!(
+                    squared,
+                    modulus.enter(&(&base * &base % &number)),
+                    "{width} limbs"
+                );
             }
         }
     }

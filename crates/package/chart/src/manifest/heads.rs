@@ -22,8 +22,15 @@ impl Heads {
     /// Reads the head of a document, or remembers it. All of the document must be YAML; the error is Go's text.
     pub fn read(&self, document: &[u8]) -> Result<Head, String> {
         let hash = digest(&SHA256, document);
-        let Ok(key) = Digest::try_from(hash.as_ref()) else { return Head::read(document) };
-        if let Some(head) = self.by_digest.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
+        let Ok(key) = Digest::try_from(hash.as_ref()) else {
+            return Head::read(document);
+        };
+        if let Some(head) = self
+            .by_digest
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&key)
+        {
             return Ok(head.clone());
         }
         let head = Head::read(document)?;
@@ -44,7 +51,10 @@ mod tests {
     fn a_head_is_the_same_the_second_time_and_another_document_has_its_own() {
         let heads = Heads::default();
         let first = heads.read(b"kind: A\nmetadata: {name: a}\n").expect("a document");
-        assert_eq!(heads.read(b"kind: A\nmetadata: {name: a}\n").expect("a document"), first);
+        assert_eq!(
+            heads.read(b"kind: A\nmetadata: {name: a}\n").expect("a document"),
+            first
+        );
         assert_eq!(heads.read(b"kind: B\n").expect("a document").kind, "B");
         assert!(heads.read(b"kind: [\n").is_err());
         assert!(heads.read(b"kind: [\n").is_err(), "an error is not forgotten");
