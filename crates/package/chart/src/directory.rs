@@ -5,12 +5,12 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
+use gotemplate::format::quoted;
 use thiserror::Error;
 
 use crate::archive::{BYTE_ORDER_MARK, Budget, MAX_FILE_SIZE, OverBudget};
 use crate::chart::File;
 use crate::go_error::system_text;
-use crate::go_format::quote;
 use crate::ignore::{self, IgnoreError, Rules};
 use crate::warning::{Warning, WarningSink};
 
@@ -81,7 +81,7 @@ pub enum DirectoryError {
     /// A file is larger than Helm loads.
     #[error(
         "chart file {} is larger than the maximum file size {MAX_FILE_SIZE}",
-        quote(name)
+        quoted(name)
     )]
     TooLarge {
         /// The last element of its path.

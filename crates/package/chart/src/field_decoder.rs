@@ -3,9 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use gotemplate::format::float_text;
 use serde_json::Value;
-
-use crate::go_format::float_g;
 
 /// Decodes one document into a Go-like struct, field by field.
 ///
@@ -58,7 +57,7 @@ impl FieldDecoder {
             Value::Bool(flag) => *target = flag.to_string(),
             Value::Number(number) => {
                 *target = match number.as_f64() {
-                    Some(float) if number.is_f64() => float_g(float),
+                    Some(float) if number.is_f64() => float_text(float, b'g', None),
                     _ => number.to_string(),
                 }
             }

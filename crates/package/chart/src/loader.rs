@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use gotemplate::format::quoted;
 use serde_json::Value;
 use thiserror::Error;
 
@@ -12,7 +13,6 @@ use crate::chart::{Chart, File};
 use crate::directory::{self, DirectoryError};
 use crate::document;
 use crate::go_error::system_text;
-use crate::go_format::quote;
 use crate::lock::Lock;
 use crate::metadata::{API_VERSION_V1, InvalidMetadata, Metadata};
 use crate::warning::{Warning, WarningSink};
@@ -91,7 +91,7 @@ pub enum LoadError {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum LocateError {
     /// A path leads nowhere.
-    #[error("path {} not found", quote(.0))]
+    #[error("path {} not found", quoted(.0))]
     PathNotFound(String),
     /// The name is that of a chart in a repository that nobody added.
     #[error("repo {0} not found")]
@@ -100,7 +100,7 @@ pub enum LocateError {
     #[error("non-absolute URLs should be in form of repo_name/path_to_chart, got: {0}")]
     NotAChartName(String),
     /// The chart is in a registry or on a server; charts are read from this machine only.
-    #[error("chart {} is not on this machine; download it and give its path", quote(.0))]
+    #[error("chart {} is not on this machine; download it and give its path", quoted(.0))]
     Remote(String),
 }
 

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use gotemplate::format::{is_print, quoted};
 use serde::Serialize;
 use serde_json::Value;
 use thiserror::Error;
 
 use crate::field_decoder::FieldDecoder;
-use crate::go_format::{is_print, quote};
 
 /// The `apiVersion` of charts that Helm 2 also reads.
 pub const API_VERSION_V1: &str = "v1";
@@ -256,7 +256,7 @@ impl Metadata {
         if base_name(&self.name) != self.name {
             return Err(InvalidMetadata(format!(
                 "chart.metadata.name {} is invalid",
-                quote(&self.name)
+                quoted(&self.name)
             )));
         }
         if self.version.is_empty() {
@@ -265,7 +265,7 @@ impl Metadata {
         if !crate::compatibility::is_semantic_version(&self.version) {
             return Err(InvalidMetadata(format!(
                 "chart.metadata.version {} is invalid",
-                quote(&self.version)
+                quoted(&self.version)
             )));
         }
         if !matches!(self.chart_type.as_str(), "" | "application" | "library") {
@@ -308,7 +308,7 @@ impl Metadata {
             if !seen.insert(key.clone()) {
                 return Err(InvalidMetadata(format!(
                     "more than one dependency with name or alias {}",
-                    quote(key)
+                    quoted(key)
                 )));
             }
         }
@@ -388,7 +388,7 @@ impl Dependency {
         if !self.alias.bytes().all(legal) {
             return Err(InvalidMetadata(format!(
                 "dependency {} has disallowed characters in the alias",
-                quote(&self.name)
+                quoted(&self.name)
             )));
         }
         Ok(())

@@ -1,8 +1,7 @@
 //! Names of releases.
 
+use gotemplate::format::quoted;
 use thiserror::Error;
-
-use crate::go_format::quote;
 
 /// The longest name of a release: Kubernetes allows 63 characters for many names, and charts append to it.
 const MAX_LENGTH: usize = 53;
@@ -11,14 +10,14 @@ const MAX_LENGTH: usize = 53;
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum InvalidReleaseName {
     /// There is none.
-    #[error("release name {}: no name provided", quote(""))]
+    #[error("release name {}: no name provided", quoted(""))]
     Missing,
     /// It is too long, or has characters that Kubernetes names do not have.
     #[error(
         "release name {}: invalid release name, must match regex \
          ^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ and the length must not be longer than \
          {MAX_LENGTH}",
-        quote(.0)
+        quoted(.0)
     )]
     Invalid(String),
 }

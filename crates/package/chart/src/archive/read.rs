@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use flate2::read::MultiGzDecoder;
+use gotemplate::format::quoted;
 use tar::EntryType;
 use thiserror::Error;
 
@@ -12,7 +13,6 @@ use super::content_type::{SNIFF_LENGTH, detect};
 use super::{BYTE_ORDER_MARK, Budget, MAX_ARCHIVE_SIZE, MAX_FILE_SIZE, OverBudget};
 use crate::chart::File;
 use crate::go_error::system_text;
-use crate::go_format::quote;
 
 /// How many bytes of headers, names and padding are read beside the files of an archive.
 const MAX_OVERHEAD: u64 = 64 * 1024 * 1024;
@@ -61,7 +61,7 @@ pub enum ArchiveError {
     #[error("chart illegally contains absolute paths")]
     AbsolutePath,
     /// An entry is not in the chart's directory.
-    #[error("chart illegally contains content outside the base directory: {}", quote(.0))]
+    #[error("chart illegally contains content outside the base directory: {}", quoted(.0))]
     OutsideBase(String),
     /// An entry leads out of the chart's directory.
     #[error("chart illegally references parent directory")]
@@ -76,7 +76,7 @@ pub enum ArchiveError {
     #[error("decompressed chart is larger than the maximum file size {MAX_ARCHIVE_SIZE}")]
     TooLarge,
     /// A file in the archive is larger than Helm loads.
-    #[error("decompressed chart file {} is larger than the maximum file size {MAX_FILE_SIZE}", quote(.0))]
+    #[error("decompressed chart file {} is larger than the maximum file size {MAX_FILE_SIZE}", quoted(.0))]
     FileTooLarge(String),
     /// The archive has no files.
     #[error("no files in chart archive")]

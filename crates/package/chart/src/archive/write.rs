@@ -4,10 +4,10 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use flate2::{Compression, GzBuilder};
+use gotemplate::format::quoted;
 use thiserror::Error;
 
 use crate::chart::Chart;
-use crate::go_format::quote;
 use crate::metadata::{API_VERSION_V1, API_VERSION_V2, base_name};
 
 /// The extra field that Helm puts into the header of its archives.
@@ -27,7 +27,7 @@ pub struct PackageOptions {
 #[derive(Debug, Error)]
 pub enum PackageError {
     /// The chart's name is a path.
-    #[error("{} is not a valid chart name", quote(.0))]
+    #[error("{} is not a valid chart name", quoted(.0))]
     InvalidName(String),
     /// `values.schema.json` is no JSON.
     #[error("Invalid JSON in values.schema.json")]

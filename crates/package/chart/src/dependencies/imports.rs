@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use gotemplate::format::value_text;
 use serde_json::{Value, json};
 
 use super::DependencyError;
 use super::plan::{NodeView, Plan};
-use crate::go_format::verb_v;
 use crate::values::{LookupError, Table, merge};
 use crate::warning::{Warning, WarningSink};
 
@@ -140,7 +140,7 @@ impl SharedTable {
                     format!(
                         "warning: cannot overwrite table with non table for {} ({})",
                         full_key(),
-                        verb_v(&value.to_value())
+                        value_text(&value.to_value().into())
                     ),
                 )),
                 (Some(Shared::Table(_)), Shared::Leaf(leaf)) if !leaf.is_null() => warn(Warning::new(
@@ -148,7 +148,7 @@ impl SharedTable {
                     format!(
                         "warning: destination for {} is a table. Ignoring non-table value ({})",
                         full_key(),
-                        verb_v(leaf)
+                        value_text(&leaf.into())
                     ),
                 )),
                 _ => {}

@@ -13,7 +13,11 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("tpl", &[Type::String, Type::Any], tpl),
     Function::new("required", &[Type::String, Type::Any], required),
     Function::new("fail", &[Type::String], fail),
-    Function::new("lookup", &[Type::String, Type::String, Type::String, Type::String], lookup),
+    Function::new(
+        "lookup",
+        &[Type::String, Type::String, Type::String, Type::String],
+        lookup,
+    ),
 ];
 
 /// How often a template may be included inside itself, as in Helm.
@@ -42,7 +46,10 @@ fn include(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
     host(call)?.included.leave(&name);
     match result {
         Ok(output) => Ok(Value::string(output)),
-        Err(error) => Err(Failure::Execution { prefix: String::new(), error }),
+        Err(error) => Err(Failure::Execution {
+            prefix: String::new(),
+            error,
+        }),
     }
 }
 
@@ -65,7 +72,9 @@ impl Included {
             .into());
         }
         if self.depth.get() >= MAX_INCLUDE_DEPTH {
-            return Err(format!("templates include each other deeper than {MAX_INCLUDE_DEPTH} levels").into());
+            return Err(
+                format!("templates include each other deeper than {MAX_INCLUDE_DEPTH} levels").into(),
+            );
         }
         *count += 1;
         self.depth.set(self.depth.get() + 1);
@@ -85,7 +94,9 @@ fn tpl(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
     let data = call.take(1);
     // Most values hold no template at all.
     if memchr::memmem::find(&text, b"{{").is_none() {
-        return Ok(Value::String(engine::without_no_value(&text).map_or(text.clone(), Text::from)));
+        return Ok(Value::String(
+            engine::without_no_value(&text).map_or(text.clone(), Text::from),
+        ));
     }
     let parsed = parse_tpl(call, &text)?;
     let host_depth = &host(call)?.tpl_depth;
@@ -106,14 +117,13 @@ fn tpl(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
             None => limits::text(output),
         },
         Err(error) => {
-            let prefix = format!("error during tpl function execution for {}: ", quoted(&text));
+            let prefix = format!(
+                "error during tpl function execution for {}: ",
+                format::quoted(&*text)
+            );
             Err(Failure::Execution { prefix, error })
         }
     }
-}
-
-fn quoted(text: &[u8]) -> String {
-    String::from_utf8_lossy(&format::quote(text)).into_owned()
 }
 
 /// Parses the text once for all calls of a render.
@@ -124,7 +134,7 @@ fn parse_tpl(call: &Call<'_, '_>, text: &Text) -> Result<Parsed, Failure> {
     }
     let source = Bytes::copy_from_slice(text);
     let parsed = Parsed::new(SET_NAME, source, engine::functions())
-        .map_err(|error| format!("cannot parse template {}: {error}", quoted(text)))?;
+        .map_err(|error| format!("cannot parse template {}: {error}", format::quoted(text)))?;
     host.parsed_tpl.borrow_mut().insert(text.clone(), parsed.clone());
     Ok(parsed)
 }
@@ -141,8 +151,13 @@ fn required(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
         return Ok(value);
     }
     if let Some(log) = &host(call)?.lint_log {
-        let place = if value.is_nil() { "engine.go:206" } else { "engine.go:214" };
-        log.borrow_mut().push(format!("{place}: [INFO] Missing required value: {message}"));
+        let place = if value.is_nil() {
+            "engine.go:206"
+        } else {
+            "engine.go:214"
+        };
+        log.borrow_mut()
+            .push(format!("{place}: [INFO] Missing required value: {message}"));
         return Ok(Value::from(""));
     }
     Err(marked(&message))
@@ -151,7 +166,8 @@ fn required(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
 fn fail(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
     let message = call.string(0);
     if let Some(log) = &host(call)?.lint_log {
-        log.borrow_mut().push(format!("engine.go:227: [INFO] Fail: {message}"));
+        log.borrow_mut()
+            .push(format!("engine.go:227: [INFO] Fail: {message}"));
         return Ok(Value::from(""));
     }
     Err(marked(&message))
@@ -162,11 +178,9 @@ fn marked(message: &str) -> Failure {
 }
 
 fn lookup(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
-    let found = host(call)?.lookup.lookup(
-        &call.string(0),
-        &call.string(1),
-        &call.string(2),
-        &call.string(3),
-    )?;
+    let found =
+        host(call)?
+            .lookup
+            .lookup(&call.string(0), &call.string(1), &call.string(2), &call.string(3))?;
     Ok(Value::from(&found))
 }

@@ -6,7 +6,7 @@ use crate::go_url::{Url, UserInfo};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("urlParse", &[Type::String], |call| {
-        let url = Url::parse(&call.text(0)).map_err(|error| format!("unable to parse url: {error}"))?;
+        let url = Url::parse(call.text(0)).map_err(|error| format!("unable to parse url: {error}"))?;
         let userinfo = url.user.as_ref().map(UserInfo::to_text).unwrap_or_default();
         let hostname = url.hostname().to_vec();
         Ok(Value::map([

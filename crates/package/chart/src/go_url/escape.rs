@@ -1,6 +1,6 @@
 //! Which characters a part of an address has as they are, and which as `%` and two digits.
 
-use super::shown;
+use gotemplate::format::quoted;
 
 /// A part of a address, which decides on the characters that it may have.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -51,13 +51,13 @@ pub(super) fn decode(text: &[u8], part: Part) -> Result<Vec<u8>, String> {
     while let Some((&first, after)) = rest.split_first() {
         if first != b'%' {
             if matches!(part, Part::Host | Part::Zone) && first < 0x80 && is_escaped(first, part) {
-                return Err(format!("invalid character {} in host name", shown(&[first])));
+                return Err(format!("invalid character {} in host name", quoted(&[first])));
             }
             decoded.push(first);
             rest = after;
             continue;
         }
-        let invalid = |escape: &[u8]| format!("invalid URL escape {}", shown(escape));
+        let invalid = |escape: &[u8]| format!("invalid URL escape {}", quoted(escape));
         let digit = |at: usize| rest.get(at).and_then(|byte| char::from(*byte).to_digit(16));
         let (Some(high), Some(low)) = (digit(1), digit(2)) else {
             return Err(invalid(rest.get(..3).unwrap_or(rest)));

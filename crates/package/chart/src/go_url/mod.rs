@@ -7,7 +7,7 @@ mod tests;
 
 use std::fmt;
 
-use gotemplate::format::quote;
+use gotemplate::format::quoted;
 
 use self::escape::{Part, decode, encode, is_encoded};
 
@@ -193,11 +193,7 @@ impl UserInfo {
 }
 
 fn failed(text: &[u8], error: &str) -> String {
-    format!("parse {}: {error}", shown(text))
-}
-
-fn shown(text: &[u8]) -> String {
-    String::from_utf8_lossy(&quote(text)).into_owned()
+    format!("parse {}: {error}", quoted(text))
 }
 
 /// Decodes a part; returns also how it was written where encoding it would not write it so again.
@@ -255,7 +251,7 @@ fn parse_host(host: &[u8]) -> Result<Vec<u8>, String> {
         if is_optional_port(port) {
             Ok(())
         } else {
-            Err(format!("invalid port {} after host", shown(port)))
+            Err(format!("invalid port {} after host", quoted(port)))
         }
     };
     if host.starts_with(b"[") {

@@ -153,7 +153,7 @@ impl Template {
         let mut names = Vec::with_capacity(self.dns_names.len() + self.addresses.len());
         for name in &self.dns_names {
             if !name.is_ascii() {
-                let quoted = String::from_utf8_lossy(&gotemplate::format::quote(name)).into_owned();
+                let quoted = gotemplate::format::quoted(name);
                 return Err(format!("x509: {quoted} cannot be encoded as an IA5String"));
             }
             names.push(der::element(der::IA5_STRING_CONTEXT_2, name));

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use gotemplate::format::quoted;
 use serde_json::Value;
 use version::{Constraint, Spelled};
 
@@ -10,7 +11,6 @@ use super::{Findings, Severity, require};
 use crate::compatibility::EDITION;
 use crate::document;
 use crate::go_error::system_text;
-use crate::go_format::quote;
 use crate::metadata::{API_VERSION_V1, API_VERSION_V2, Metadata, base_name};
 
 const FILE: &str = "Chart.yaml";
@@ -98,7 +98,7 @@ fn read(path: &Path) -> Result<(Metadata, Value), String> {
 fn name(metadata: &Metadata) -> Result<(), String> {
     require(!metadata.name.is_empty(), || "name is required".to_owned())?;
     require(base_name(&metadata.name) == metadata.name, || {
-        format!("chart name {} is invalid", quote(&metadata.name))
+        format!("chart name {} is invalid", quoted(&metadata.name))
     })
 }
 

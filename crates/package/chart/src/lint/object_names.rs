@@ -1,6 +1,6 @@
 //! Names that Kubernetes takes for its objects.
 
-use crate::go_format::quote;
+use gotemplate::format::quoted;
 
 const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', \
      and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is \
@@ -31,7 +31,7 @@ pub(super) fn check(kind: &str, name: &str) -> Result<(), String> {
     };
     let complaints: Vec<String> = complaints
         .into_iter()
-        .map(|complaint| format!("metadata.name: Invalid value: {}: {complaint}", quote(name)))
+        .map(|complaint| format!("metadata.name: Invalid value: {}: {complaint}", quoted(name)))
         .collect();
     let text = match complaints.as_slice() {
         [] => return Ok(()),
@@ -40,7 +40,7 @@ pub(super) fn check(kind: &str, name: &str) -> Result<(), String> {
     };
     Err(format!(
         "object name does not conform to Kubernetes naming requirements: {}: {text}",
-        quote(name)
+        quoted(name)
     ))
 }
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use bytes::Bytes;
+use gotemplate::format::quoted;
 use serde_json::Value;
 
 use super::{DEFAULT_KUBERNETES, Findings, LintInput, Render, Severity, deprecations, object_names, require};
@@ -10,7 +11,6 @@ use crate::chart::File;
 use crate::dependencies::{ActiveChart, activate};
 use crate::document;
 use crate::field_decoder::FieldDecoder;
-use crate::go_format::quote;
 use crate::manifest::trim_space;
 use crate::values::coalesce;
 use crate::warning::WarningSink;
@@ -151,7 +151,7 @@ fn no_indent(content: &Bytes) -> Result<(), String> {
     require(!line.starts_with([' ', '\t']), || {
         format!(
             "document starts with an illegal indent: {}, which may cause parsing problems",
-            quote(line)
+            quoted(line)
         )
     })
 }
@@ -269,7 +269,7 @@ fn check_object(object: &Object, content: &[u8], path: &str, input: &LintInput<'
                 format!(
                     "a {} must contain matchLabels or matchExpressions, and {} does not",
                     object.kind,
-                    quote(&object.name)
+                    quoted(&object.name)
                 )
             },
         ),

@@ -11,6 +11,7 @@ mod split;
 use std::io;
 
 use bytes::Bytes;
+use gotemplate::format::quoted;
 use thiserror::Error;
 
 pub use head::Head;
@@ -19,7 +20,6 @@ pub use hook::{Hook, HookEvent, HookExecution};
 pub use order::{INSTALL_ORDER, UNINSTALL_ORDER, compare_kinds};
 pub use split::{split, trim_space};
 
-use crate::go_format::quote;
 use crate::metadata::base_name;
 use crate::warning::{Warning, WarningSink};
 
@@ -103,7 +103,7 @@ fn sort_document(
         Some(hook) => sorted.hooks.push(hook),
         None => warn(Warning::new(
             "manifest_sorter.go:190",
-            format!("info: skipping unknown hook: {}", quote(events)),
+            format!("info: skipping unknown hook: {}", quoted(events)),
         )),
     }
     Ok(())

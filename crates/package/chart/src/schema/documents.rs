@@ -154,7 +154,7 @@ impl Documents {
         let Some((_, _, text)) = METASCHEMAS.iter().find(|(_, known, _)| *known == address) else {
             return Err(SchemaError::Faulty(format!(
                 "Get {}: the schema refers to another one on the network, which is not used here",
-                crate::go_format::quote(&address)
+                gotemplate::format::quoted(&address)
             )));
         };
         self.add(read_json(text.as_bytes())?, base)?;

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use super::email::is_address;
 use crate::go_expression::Expression;
 use crate::go_url::Url;
-use crate::lock::days_in_month;
+use crate::time::{Location, RFC3339, Time};
 
 /// Tells whether there is such a format; text of an unknown format is not checked.
 pub(super) fn is_known(format: &str) -> bool {
@@ -21,7 +21,7 @@ fn checker(format: &str) -> Option<fn(&str) -> bool> {
     Some(match format {
         "date" => is_date,
         "time" => is_time,
-        "date-time" => |text| is_time(text) || is_date(text) || is_date_time(text),
+        "date-time" => |text| is_time(text) || is_date(text) || is_time_like(text, &[RFC3339]),
         "hostname" => is_hostname,
         "email" | "idn-email" => is_address,
         "ipv4" => |text| text.contains('.') && text.parse::<IpAddr>().is_ok(),
@@ -39,73 +39,19 @@ fn checker(format: &str) -> Option<fn(&str) -> bool> {
     })
 }
 
-/// Cuts a number of a fixed or, with `short`, also smaller count of digits off the start.
-fn number<'a>(text: &mut &'a str, digits: usize, short: bool) -> Option<u32> {
-    let found = text.bytes().take(digits).take_while(u8::is_ascii_digit).count();
-    if found == 0 || found < digits && !short {
-        return None;
-    }
-    let (number, rest): (&'a str, &'a str) = text.split_at(found);
-    *text = rest;
-    number.parse().ok()
+/// Tells whether text is a time in one of Go's layouts.
+fn is_time_like(text: &str, layouts: &[&str]) -> bool {
+    layouts
+        .iter()
+        .any(|layout| Time::parse(layout.as_bytes(), text.as_bytes(), &Location::Utc).is_ok())
 }
 
-fn literal(text: &mut &str, expected: char) -> Option<()> {
-    *text = text.strip_prefix(expected)?;
-    Some(())
+fn is_date(text: &str) -> bool {
+    is_time_like(text, &["2006-01-02"])
 }
 
-fn date(text: &mut &str) -> Option<()> {
-    let year = number(text, 4, false)?;
-    literal(text, '-')?;
-    let month = number(text, 2, false)?;
-    literal(text, '-')?;
-    let day = number(text, 2, false)?;
-    ((1..=12).contains(&month) && day >= 1 && day <= days_in_month(year, month)).then_some(())
-}
-
-/// A time of day; Go takes an hour of one digit, and a fraction of seconds after a point or comma.
-fn time_of_day(text: &mut &str) -> Option<()> {
-    let hour = number(text, 2, true)?;
-    literal(text, ':')?;
-    let minute = number(text, 2, false)?;
-    literal(text, ':')?;
-    let second = number(text, 2, false)?;
-    if let Some(rest) = text.strip_prefix(['.', ','])
-        && rest.starts_with(|character: char| character.is_ascii_digit())
-    {
-        *text = rest.trim_start_matches(|character: char| character.is_ascii_digit());
-    }
-    (hour < 24 && minute < 60 && second < 60).then_some(())
-}
-
-fn zone(text: &mut &str) -> Option<()> {
-    if let Some(rest) = text.strip_prefix('Z') {
-        *text = rest;
-        return Some(());
-    }
-    *text = text.strip_prefix(['+', '-'])?;
-    let hours = number(text, 2, false)?;
-    literal(text, ':')?;
-    let minutes = number(text, 2, false)?;
-    (hours <= 24 && minutes <= 60).then_some(())
-}
-
-fn is_date(mut text: &str) -> bool {
-    date(&mut text).is_some() && text.is_empty()
-}
-
-fn is_time(mut text: &str) -> bool {
-    time_of_day(&mut text).is_some() && (text.is_empty() || zone(&mut text).is_some() && text.is_empty())
-}
-
-fn is_date_time(mut text: &str) -> bool {
-    let text = &mut text;
-    let parsed = date(text)
-        .and_then(|()| literal(text, 'T'))
-        .and_then(|()| time_of_day(text))
-        .and_then(|()| zone(text));
-    parsed.is_some() && text.is_empty()
+fn is_time(text: &str) -> bool {
+    is_time_like(text, &["15:04:05", "15:04:05Z07:00"])
 }
 
 fn is_hostname(text: &str) -> bool {

@@ -1,11 +1,11 @@
 //! `--set-literal`: one assignment whose right side is text to the end.
 
+use gotemplate::format::quoted;
 use serde_json::Value;
 
 use super::parser::Nesting;
 use super::scan::{Scan, unexpected_after_index};
 use super::{Assignments, LIST_TYPE, SetError, Stop, TABLE_TYPE, parse_index};
-use crate::go_format::quote;
 use crate::values::Table;
 
 pub(super) fn apply(
@@ -36,7 +36,7 @@ impl Parser<'_, '_> {
         let (key, stop) = self.scan.until_literal(&['=', '[', '.']);
         match stop {
             None if key.is_empty() => Err(Stop::End),
-            None => Stop::fault(format!("key {} has no value", quote(key))),
+            None => Stop::fault(format!("key {} has no value", quoted(key))),
             Some('=') => {
                 let value = self.rest();
                 self.at.set(table, key, value);
@@ -54,7 +54,7 @@ impl Parser<'_, '_> {
                 let outcome = self.key(inner, nesting);
                 self.at.leave(outer);
                 if outcome.is_ok() && inner.is_empty() {
-                    return Stop::fault(format!("key map {} has no value", quote(key)));
+                    return Stop::fault(format!("key map {} has no value", quoted(key)));
                 }
                 if is_fresh && !fresh.is_empty() && !key.is_empty() {
                     table.insert(key.to_owned(), Value::Object(fresh));

@@ -182,7 +182,7 @@ fn parse_index(text: &str) -> Result<i64, Stop> {
     };
     Stop::fault(format!(
         "error parsing index: strconv.Atoi: parsing {}: {reason}",
-        crate::go_format::quote(text)
+        gotemplate::format::quoted(text)
     ))
 }
 

@@ -1,5 +1,6 @@
 //! Expressions with escapes and several assignments: `--set`, `--set-string`, `--set-json` and `--set-file`.
 
+use gotemplate::format::quoted;
 use serde_json::Value;
 
 use super::scan::{Scan, unexpected_after_index};
@@ -7,7 +8,6 @@ use super::{
     Assignments, LIST_TYPE, MAX_NESTED_LISTS, MAX_NESTED_NAMES, Reading, SetError, Stop, TABLE_TYPE,
     parse_index, typed_value,
 };
-use crate::go_format::quote;
 use crate::values::Table;
 
 pub(super) fn apply(
@@ -76,7 +76,7 @@ impl Parser<'_, '_, '_> {
         let (key, stop) = self.scan.until(&['=', '[', ',', '.']);
         match stop {
             None if key.is_empty() => Err(Stop::End),
-            None => Stop::fault(format!("key {} has no value", quote(&key))),
+            None => Stop::fault(format!("key {} has no value", quoted(&key))),
             Some('[') => {
                 let index = self.index()?;
                 let mut list = match table.get_mut(&key) {
@@ -100,14 +100,14 @@ impl Parser<'_, '_, '_> {
                     Err(Stop::End)
                 }
             },
-            Some(',') => Stop::fault(format!("key {} has no value (cannot end with ,)", quote(&key))),
+            Some(',') => Stop::fault(format!("key {} has no value (cannot end with ,)", quoted(&key))),
             Some(_) => {
                 let nesting = nesting.into_name()?;
                 match table.get_mut(&key) {
                     Some(Value::Object(inner)) => {
                         let outcome = self.in_key(&key, |parser| parser.key(inner, nesting));
                         if outcome.is_ok() && inner.is_empty() {
-                            return Stop::fault(format!("key map {} has no value", quote(&key)));
+                            return Stop::fault(format!("key map {} has no value", quoted(&key)));
                         }
                         outcome
                     }
@@ -116,7 +116,7 @@ impl Parser<'_, '_, '_> {
                         let mut inner = Table::new();
                         let outcome = self.in_key(&key, |parser| parser.key(&mut inner, nesting));
                         if outcome.is_ok() && inner.is_empty() {
-                            return Stop::fault(format!("key map {} has no value", quote(&key)));
+                            return Stop::fault(format!("key map {} has no value", quoted(&key)));
                         }
                         if !inner.is_empty() && !key.is_empty() {
                             table.insert(key, Value::Object(inner));

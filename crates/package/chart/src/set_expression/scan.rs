@@ -70,7 +70,7 @@ pub(super) fn unexpected_after_index<T>(text: &str) -> Result<T, Stop> {
             '\'' => "'\\''".to_owned(),
             '"' => "'\"'".to_owned(),
             _ => {
-                let quoted = crate::go_format::quote(character.encode_utf8(&mut [0; 4]));
+                let quoted = gotemplate::format::quoted(character.encode_utf8(&mut [0; 4]));
                 format!("'{}'", &quoted[1..quoted.len() - 1])
             }
         })

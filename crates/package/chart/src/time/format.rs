@@ -3,8 +3,10 @@
 use super::layout::{Element, Offset, Precision, cut};
 use super::{NANOSECONDS_PER_SECOND, SHORT_NAME, Time, month_name, weekday_name};
 
-/// `time.RFC3339Nano`, the form in JSON.
-pub(super) const RFC3339_NANO: &str = "2006-01-02T15:04:05.999999999Z07:00";
+/// `time.RFC3339`, the form that JSON is read in.
+pub(crate) const RFC3339: &str = "2006-01-02T15:04:05Z07:00";
+/// `time.RFC3339Nano`, the form that JSON is written in.
+pub(crate) const RFC3339_NANO: &str = "2006-01-02T15:04:05.999999999Z07:00";
 /// The form that `Time.String` prints.
 const STRING: &str = "2006-01-02 15:04:05.999999999 -0700 MST";
 
@@ -77,7 +79,7 @@ impl Time {
     }
 
     /// Writes the time by a layout of this crate's own.
-    pub(super) fn formatted(&self, layout: &str) -> String {
+    pub(crate) fn formatted(&self, layout: &str) -> String {
         String::from_utf8_lossy(&self.format(layout.as_bytes())).into_owned()
     }
 }

@@ -14,6 +14,7 @@ pub(crate) mod objects;
 mod parse;
 
 pub(crate) use duration::Duration;
+pub(crate) use format::{RFC3339, RFC3339_NANO};
 pub(crate) use location::Location;
 
 /// Seconds from the start of year 1, where Go's zero time is, to the Unix epoch.

@@ -6,12 +6,12 @@
 
 use std::sync::Arc;
 
+use gotemplate::format::{quoted, sprintf, value_text};
 use serde_json::Value;
 use thiserror::Error;
 
 use super::{GLOBAL_KEY, Table};
 use crate::chart::Chart;
-use crate::go_format::{quote, verb_t, verb_v};
 use crate::warning::{Warning, WarningSink};
 
 /// What coalescing asks of a chart, loaded or in the middle of a render.
@@ -160,7 +160,7 @@ impl Coalescing<'_> {
             let Value::Object(section) = section else {
                 return Err(CoalesceError::SubchartNotTable {
                     subchart: name.to_owned(),
-                    given: verb_t(section),
+                    given: printed_as_boolean(section),
                 });
             };
             let mut section = std::mem::take(section);
@@ -214,7 +214,7 @@ impl Coalescing<'_> {
                     "coalesce.go:161",
                     format!(
                         "Conflict: cannot merge map onto non-map for {}. Skipping.",
-                        quote(key)
+                        quoted(key)
                     ),
                 ),
                 (_, Some(Value::Object(_))) => {
@@ -244,7 +244,7 @@ impl Coalescing<'_> {
                     format!(
                         "warning: cannot overwrite table with non table for {} ({})",
                         join(prefix, key),
-                        verb_v(value)
+                        value_text(&value.into())
                     ),
                 ),
                 (Some(Value::Object(_)), value) if !value.is_null() => self.warn(
@@ -252,7 +252,7 @@ impl Coalescing<'_> {
                     format!(
                         "warning: destination for {} is a table. Ignoring non-table value ({})",
                         join(prefix, key),
-                        verb_v(value)
+                        value_text(&value.into())
                     ),
                 ),
                 _ => {}
@@ -304,6 +304,32 @@ fn share_inner_tables(from: &Table, to: &mut Table) {
             {
                 shared.clone_from(from);
             }
+        }
+    }
+}
+
+/// Prints a value with `%t`, as Helm does whatever the value is; Go marks what is no boolean.
+fn printed_as_boolean(value: &Value) -> String {
+    String::from_utf8_lossy(&sprintf(b"%t", &[value.into()])).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_value_that_is_no_boolean_is_marked() {
+        for (value, expected) in [
+            (json!(["a", 1.0]), "[%!t(string=a) %!t(float64=1)]"),
+            (
+                json!({"a": 1.5, "b": null}),
+                "map[%!t(string=a):%!t(float64=1.5) %!t(string=b):<nil>]",
+            ),
+            (Value::Null, "%!t(<nil>)"),
+        ] {
+            assert_eq!(printed_as_boolean(&value), expected);
         }
     }
 }

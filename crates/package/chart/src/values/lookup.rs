@@ -1,19 +1,19 @@
 //! Values by dotted path.
 
+use gotemplate::format::quoted;
 use serde_json::Value;
 use thiserror::Error;
 
 use super::Table;
-use crate::go_format::quote;
 
 /// A path that leads to nothing of the kind that was asked for.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum LookupError {
     /// There is no table of that name.
-    #[error("{} is not a table", quote(.0))]
+    #[error("{} is not a table", quoted(.0))]
     NoTable(String),
     /// There is no value of that name, or it is a table.
-    #[error("{} is not a value", quote(.0))]
+    #[error("{} is not a value", quoted(.0))]
     NoValue(String),
     /// The path is empty.
     #[error("YAML path cannot be empty")]

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use gotemplate::format::quote;
+use gotemplate::format::quoted;
 use gotemplate::{Call, Failure, Function, Text, Type, Value};
 
 use super::limits;
@@ -119,7 +119,7 @@ fn shown(expression: &[u8]) -> String {
         Ok(text) if !text.contains(|character| matches!(character, '`' | '\u{feff}' | '\u{7f}' | '\0'..='\u{8}' | '\n'..='\u{1f}')) => {
             format!("`{text}`")
         }
-        _ => String::from_utf8_lossy(&quote(expression)).into_owned(),
+        _ => quoted(expression),
     }
 }
 

@@ -1,13 +1,14 @@
 //! TOML's numbers and times, with the complaints of `BurntSushi`'s parser.
 
 use gotemplate::Value;
+use gotemplate::format::quoted;
 use gotemplate::format::{NumberErrorKind, parse_float, parse_int};
 
-use super::parser::{Zones, quoted};
+use super::parser::Zones;
 use crate::time::{Location, Time};
 
 pub(super) fn integer(text: &str) -> Result<Value, String> {
-    let shown = quoted(text.as_bytes());
+    let shown = quoted(text);
     if !underscores_are_between_digits(text) {
         return Err(format!(
             "Invalid integer {shown}: underscores must be surrounded by digits"
@@ -23,7 +24,7 @@ pub(super) fn integer(text: &str) -> Result<Value, String> {
 }
 
 pub(super) fn float(text: &str) -> Result<Value, String> {
-    let shown = quoted(text.as_bytes());
+    let shown = quoted(text);
     let mut parts = text
         .split(['.', 'e', 'E'])
         .filter(|part| !part.is_empty())
@@ -104,7 +105,7 @@ pub(super) fn time(text: &[u8], zones: &Zones) -> Result<Value, String> {
             return Ok(time.into());
         }
     }
-    Err(format!("invalid datetime: {}", quoted(&text)))
+    Err(format!("invalid datetime: {}", quoted(&*text)))
 }
 
 /// Go's parser takes an hour of one digit; TOML does not.

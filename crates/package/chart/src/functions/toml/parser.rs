@@ -2,7 +2,7 @@
 
 mod strings;
 
-use gotemplate::format::{is_letter, quote, sprintf};
+use gotemplate::format::{is_letter, quoted, sprintf};
 use gotemplate::{Failure, Integer, IntegerKind, Map, Text, Value};
 
 use super::characters::{Characters, Complaint, END, is_bare_key, is_blank, is_line_end};
@@ -47,18 +47,11 @@ pub(super) fn parse(text: &[u8], zones: &Zones) -> Result<Value, Failure> {
             Err(Failure::Message(if last_key.is_empty() {
                 format!("toml: line {line}: {message}")
             } else {
-                format!(
-                    "toml: line {line} (last key {}): {message}",
-                    quoted(last_key.as_bytes())
-                )
+                format!("toml: line {line} (last key {}): {message}", quoted(last_key))
             }))
         }
         Err(Stop::Failure(failure)) => Err(failure),
     }
-}
-
-pub(super) fn quoted(text: &[u8]) -> String {
-    String::from_utf8_lossy(&quote(text)).into_owned()
 }
 
 struct Parser<'a> {
@@ -463,7 +456,7 @@ impl Parser<'_> {
             });
             let Value::Map(next) = next else {
                 let key = super::key::dotted(&self.document.context);
-                return self.defined(Err(format!("{} is not a table", quoted(key.as_bytes()))));
+                return self.defined(Err(format!("{} is not a table", quoted(key))));
             };
             inner = next;
         }
@@ -516,10 +509,7 @@ impl Parser<'_> {
         match word.as_str() {
             "true" => Ok(Value::Bool(true)),
             "false" => Ok(Value::Bool(false)),
-            _ => self.complain(format!(
-                "expected value but found {} instead",
-                quoted(word.as_bytes())
-            )),
+            _ => self.complain(format!("expected value but found {} instead", quoted(word))),
         }
     }
 

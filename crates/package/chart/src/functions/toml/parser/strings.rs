@@ -1,8 +1,9 @@
 //! The four kinds of strings, and escapes.
 
+use gotemplate::format::quoted;
 use gotemplate::{Text, Value};
 
-use super::{Complaint, END, Parser, Step, Stop, is_line_end, quoted};
+use super::{Complaint, END, Parser, Step, Stop, is_line_end};
 
 impl<'a> Parser<'a> {
     /// Reads up to the closing quote; returns the text with its escapes, and its line.
