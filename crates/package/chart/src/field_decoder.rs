@@ -32,14 +32,7 @@ impl FieldDecoder {
         if self.first_mismatch.is_some() {
             return;
         }
-        let given = match value {
-            Value::Null => "null",
-            Value::Bool(_) => "bool",
-            Value::Number(_) => "number",
-            Value::String(_) => "string",
-            Value::Array(_) => "array",
-            Value::Object(_) => "object",
-        };
+        let given = goyaml::json::kind_word(value);
         self.first_mismatch = Some(match self.structure {
             Some(structure) => format!(
                 "json: cannot unmarshal {given} into Go struct field {structure}.{} of type {expected}",

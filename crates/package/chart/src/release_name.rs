@@ -34,7 +34,7 @@ pub fn validate(name: &str) -> Result<(), InvalidReleaseName> {
 }
 
 /// Lower-case letters, digits and hyphens, with a letter or digit at both ends.
-fn is_label(label: &str) -> bool {
+pub(crate) fn is_label(label: &str) -> bool {
     let is_alphanumeric = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let bytes = label.as_bytes();
     bytes.first().is_some_and(is_alphanumeric)

@@ -153,6 +153,9 @@ impl Merging<'_> {
 }
 
 /// Puts a layer over a table: tables are merged, anything else is replaced, `null` included.
+///
+/// This is Helm's `mergeMaps`, where the layer wins. [`crate::values::merge_tables`] is the other way round: what the
+/// table has stays, gaps are filled, and what does not fit is warned of.
 pub fn merge_tables(target: &mut Table, layer: Table) {
     for (key, value) in layer {
         match (target.get_mut(&key), value) {

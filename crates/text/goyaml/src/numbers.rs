@@ -1,5 +1,7 @@
 //! Numbers as Go's strconv and encoding/json read and print them.
 
+use std::fmt::LowerExp;
+
 /// The shortest digits that read back as the same number: `0.d₁d₂… × 10^point`.
 struct Decimal {
     negative: bool,
@@ -93,23 +95,22 @@ fn name_of_special(nan: bool, negative: bool) -> &'static str {
 
 /// Prints a finite number as Go's encoding/json does.
 pub(crate) fn format_json(number: f64) -> String {
-    let size = number.abs();
-    let decimal = Decimal::new(&format!("{number:e}"));
-    if size != 0.0 && !(1e-6..1e21).contains(&size) {
-        decimal.scientific(1)
-    } else {
-        decimal.plain()
-    }
+    let is_ordinary = number == 0.0 || (1e-6..1e21).contains(&number.abs());
+    in_json(&number, is_ordinary)
 }
 
 /// Prints a finite 32-bit number as Go's encoding/json does.
 pub(crate) fn format_json_32(number: f32) -> String {
-    let size = number.abs();
+    let is_ordinary = number == 0.0 || (1e-6..1e21).contains(&number.abs());
+    in_json(&number, is_ordinary)
+}
+
+fn in_json(number: &impl LowerExp, is_ordinary: bool) -> String {
     let decimal = Decimal::new(&format!("{number:e}"));
-    if size != 0.0 && !(1e-6..1e21).contains(&size) {
-        decimal.scientific(1)
-    } else {
+    if is_ordinary {
         decimal.plain()
+    } else {
+        decimal.scientific(1)
     }
 }
 

@@ -110,16 +110,7 @@ fn initials(text: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn check<T: AsRef<[u8]>>(function: impl Fn(&[u8]) -> T, cases: &[(&str, &str)]) {
-        for (from, want) in cases {
-            assert_eq!(
-                String::from_utf8_lossy(function(from.as_bytes()).as_ref()),
-                *want,
-                "{from}"
-            );
-        }
-    }
+    use crate::functions::testing::check_change as check;
 
     #[test]
     fn title_changes_the_first_letter_of_words() {

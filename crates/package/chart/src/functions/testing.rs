@@ -55,3 +55,14 @@ pub(crate) fn check(cases: &[(&str, Result<&str, &str>)]) {
         assert_eq!(got.as_deref().map_err(String::as_str), *want, "{template}");
     }
 }
+
+/// Checks what a function makes of texts.
+pub(crate) fn check_change<T: AsRef<[u8]>>(function: impl Fn(&[u8]) -> T, cases: &[(&str, &str)]) {
+    for (from, want) in cases {
+        assert_eq!(
+            String::from_utf8_lossy(function(from.as_bytes()).as_ref()),
+            *want,
+            "{from}"
+        );
+    }
+}

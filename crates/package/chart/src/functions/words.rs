@@ -306,16 +306,7 @@ impl Runs<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn check<T: AsRef<[u8]>>(function: impl Fn(&[u8]) -> T, cases: &[(&str, &str)]) {
-        for (from, want) in cases {
-            assert_eq!(
-                String::from_utf8_lossy(function(from.as_bytes()).as_ref()),
-                *want,
-                "{from}"
-            );
-        }
-    }
+    use crate::functions::testing::check_change as check;
 
     #[test]
     fn snake_case_words_are_joined_by_underscores() {

@@ -51,7 +51,7 @@ pub(super) fn decode(text: &[u8], part: Part) -> Result<Vec<u8>, String> {
     while let Some((&first, after)) = rest.split_first() {
         if first != b'%' {
             if matches!(part, Part::Host | Part::Zone) && first < 0x80 && is_escaped(first, part) {
-                return Err(format!("invalid character {} in host name", quoted(&[first])));
+                return Err(format!("invalid character {} in host name", quoted([first])));
             }
             decoded.push(first);
             rest = after;

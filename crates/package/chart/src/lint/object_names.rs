@@ -2,6 +2,8 @@
 
 use gotemplate::format::quoted;
 
+use crate::release_name::is_label;
+
 const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', \
      and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is \
      '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
@@ -53,14 +55,6 @@ fn limited(name: &str, most: usize, is_valid: bool, rule: &str) -> Vec<String> {
         complaints.push(rule.to_owned());
     }
     complaints
-}
-
-fn is_label(label: &str) -> bool {
-    let is_alphanumeric = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let bytes = label.as_bytes();
-    bytes.first().is_some_and(is_alphanumeric)
-        && bytes.last().is_some_and(is_alphanumeric)
-        && bytes.iter().all(|byte| is_alphanumeric(byte) || *byte == b'-')
 }
 
 fn path_segment(name: &str) -> Vec<String> {

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::parser::Nesting;
 use super::scan::{Scan, unexpected_after_index};
-use super::{Assignments, LIST_TYPE, SetError, Stop, TABLE_TYPE, parse_index};
+use super::{Assignments, SetError, Stop, TABLE_TYPE, list_at, parse_index, take_list};
 use crate::values::Table;
 
 pub(super) fn apply(
@@ -63,11 +63,7 @@ impl Parser<'_, '_> {
             }
             Some(_) => {
                 let index = self.index()?;
-                let mut list = match table.get_mut(key) {
-                    None => Vec::new(),
-                    Some(Value::Array(list)) => std::mem::take(list),
-                    Some(other) => return Stop::wrong_type(other, LIST_TYPE),
-                };
+                let mut list = take_list(table, key)?;
                 let outer = self.at.enter_key(key);
                 let outcome = self.element(&mut list, index, nesting);
                 self.at.leave(outer);
@@ -125,11 +121,7 @@ impl Parser<'_, '_> {
             }
             Some(_) => {
                 let next = self.index()?;
-                let mut inner = match list.get(position) {
-                    None | Some(Value::Null) => Vec::new(),
-                    Some(Value::Array(inner)) => inner.clone(),
-                    Some(other) => return Stop::wrong_type(other, LIST_TYPE),
-                };
+                let mut inner = list_at(list, position)?;
                 let outer = self.at.enter_element(index);
                 self.element(&mut inner, next, nesting)?;
                 self.at.leave(outer);

@@ -170,6 +170,24 @@ impl<'a> Assignments<'a> {
     }
 }
 
+/// Takes the list out of a table that an index follows; a new one where there is none.
+fn take_list(table: &mut Table, key: &str) -> Result<Vec<Value>, Stop> {
+    match table.get_mut(key) {
+        None => Ok(Vec::new()),
+        Some(Value::Array(list)) => Ok(std::mem::take(list)),
+        Some(other) => Stop::wrong_type(other, LIST_TYPE),
+    }
+}
+
+/// Returns the list that is an element of another one, to be changed; a new one where there is none.
+fn list_at(list: &[Value], position: usize) -> Result<Vec<Value>, Stop> {
+    match list.get(position) {
+        None | Some(Value::Null) => Ok(Vec::new()),
+        Some(Value::Array(inner)) => Ok(inner.clone()),
+        Some(other) => Stop::wrong_type(other, LIST_TYPE),
+    }
+}
+
 /// Reads a list index as Go's `strconv.Atoi` does.
 fn parse_index(text: &str) -> Result<i64, Stop> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);

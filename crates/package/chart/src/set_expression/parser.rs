@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::scan::{Scan, unexpected_after_index};
 use super::{
-    Assignments, LIST_TYPE, MAX_NESTED_LISTS, MAX_NESTED_NAMES, Reading, SetError, Stop, TABLE_TYPE,
-    parse_index, typed_value,
+    Assignments, MAX_NESTED_LISTS, MAX_NESTED_NAMES, Reading, SetError, Stop, TABLE_TYPE, list_at,
+    parse_index, take_list, typed_value,
 };
 use crate::values::Table;
 
@@ -79,11 +79,7 @@ impl Parser<'_, '_, '_> {
             None => Stop::fault(format!("key {} has no value", quoted(&key))),
             Some('[') => {
                 let index = self.index()?;
-                let mut list = match table.get_mut(&key) {
-                    None => Vec::new(),
-                    Some(Value::Array(list)) => std::mem::take(list),
-                    Some(other) => return Stop::wrong_type(other, LIST_TYPE),
-                };
+                let mut list = take_list(table, &key)?;
                 let outcome = self.in_key(&key, |parser| parser.element(&mut list, index, nesting));
                 if !key.is_empty() {
                     table.insert(key, Value::Array(list));
@@ -171,11 +167,7 @@ impl Parser<'_, '_, '_> {
             }
             Some('[') => {
                 let next = self.index()?;
-                let mut inner = match list.get(position) {
-                    None | Some(Value::Null) => Vec::new(),
-                    Some(Value::Array(inner)) => inner.clone(),
-                    Some(other) => return Stop::wrong_type(other, LIST_TYPE),
-                };
+                let mut inner = list_at(list, position)?;
                 self.in_element(index, |parser| parser.element(&mut inner, next, nesting))?;
                 self.at.place(list, index, Value::Array(inner))
             }

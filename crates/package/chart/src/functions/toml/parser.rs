@@ -176,13 +176,7 @@ impl Parser<'_> {
                 '.' => return self.complain("unexpected table separator (table names cannot be empty)"),
                 _ => {}
             }
-            let part = self.key_part()?;
-            if key.is_empty() {
-                self.line = self.input.line();
-            }
-            key.push(part);
-            self.input.skip_blanks()?;
-            match self.input.next()? {
+            match self.push_key_part(&mut key)? {
                 '.' => self.input.start_item(),
                 ']' => break,
                 character => {
@@ -207,6 +201,17 @@ impl Parser<'_> {
         self.defined(entered)?;
         self.document.set_array(&Text::default(), false);
         Ok(())
+    }
+
+    /// Reads one more part of a dotted key; returns the character after it.
+    fn push_key_part(&mut self, key: &mut Vec<Text>) -> Step<char> {
+        let part = self.key_part()?;
+        if key.is_empty() {
+            self.line = self.input.line();
+        }
+        key.push(part);
+        self.input.skip_blanks()?;
+        Ok(self.input.next()?)
     }
 
     /// Reads one part of a key, bare or in quotes.
@@ -247,13 +252,7 @@ impl Parser<'_> {
                 '.' => return self.complain("unexpected '.'"),
                 _ => {}
             }
-            let part = self.key_part()?;
-            if key.is_empty() {
-                self.line = self.input.line();
-            }
-            key.push(part);
-            self.input.skip_blanks()?;
-            match self.input.next()? {
+            match self.push_key_part(&mut key)? {
                 END => return self.complain("unexpected EOF; expected key separator '='"),
                 '.' => self.input.start_item(),
                 '=' => break,
