@@ -1,17 +1,19 @@
 //! Text into tokens, with libyaml's idea of indentation and of keys that only their colon gives away.
 //!
-//! `names` scans directives, anchors and tags, `scalars` scans values; this file holds the position in the
-//! text, the queue of tokens and the decisions about what comes next.
+//! `position` looks at the text, `structure` follows indentation and keys, `names` scans directives, anchors and tags,
+//! `scalars` scans values; this file holds the queue of tokens and the decisions about what comes next.
 
 mod names;
+mod position;
 mod scalars;
+mod structure;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use crate::error::{Error, Mark};
-use crate::input::{Blocks, Input};
-use crate::limits::{MAX_BLOCK_INDENTS, MAX_FLOW_LEVEL, MAX_SIMPLE_KEY_CHARS};
+use crate::input::Input;
+use crate::limits::MAX_FLOW_LEVEL;
 
 /// A piece of text: a range of the input, or of the scratch text where the input had to be changed.
 #[derive(Debug, Clone, Copy, Default)]
@@ -169,150 +171,6 @@ impl<'a> Scanner<'a> {
         self.token_ready = false;
         self.tokens_taken += 1;
         self.tokens.pop_front();
-    }
-
-    // ---- The text at the position ----
-
-    #[inline]
-    fn byte(&self, offset: usize) -> u8 {
-        self.input
-            .text
-            .as_bytes()
-            .get(self.position + offset)
-            .copied()
-            .unwrap_or(0)
-    }
-
-    #[inline]
-    fn at_end(&self) -> bool {
-        self.position >= self.input.text.len()
-    }
-
-    /// Returns how many bytes the line break at `offset` has, or 0.
-    #[inline]
-    fn break_length(&self, offset: usize) -> usize {
-        match self.byte(offset) {
-            b'\r' if self.byte(offset + 1) == b'\n' => 2,
-            b'\n' | b'\r' => 1,
-            0xC2 if self.byte(offset + 1) == 0x85 => 2,
-            0xE2 if self.byte(offset + 1) == 0x80 && matches!(self.byte(offset + 2), 0xA8 | 0xA9) => 3,
-            _ => 0,
-        }
-    }
-
-    #[inline]
-    fn is_break(&self, offset: usize) -> bool {
-        self.break_length(offset) > 0
-    }
-
-    #[inline]
-    fn is_blank(&self, offset: usize) -> bool {
-        matches!(self.byte(offset), b' ' | b'\t')
-    }
-
-    /// Whether a line ends at `offset`.
-    #[inline]
-    fn is_break_or_end(&self, offset: usize) -> bool {
-        self.byte(offset) == 0 || self.is_break(offset)
-    }
-
-    /// Whether a word ends at `offset`.
-    #[inline]
-    fn is_blank_or_end(&self, offset: usize) -> bool {
-        self.is_blank(offset) || self.is_break_or_end(offset)
-    }
-
-    #[inline]
-    fn skip(&mut self) {
-        let lead = self.byte(0);
-        self.position += character_length(lead);
-        self.mark.column += 1;
-    }
-
-    fn skip_ascii(&mut self, count: usize) {
-        self.position += count;
-        self.mark.column += count as u32;
-    }
-
-    fn skip_break(&mut self) {
-        self.take_break();
-    }
-
-    /// Passes a line break and returns what it means: the Unicode separators stand for themselves.
-    fn take_break(&mut self) -> &'static str {
-        let length = self.break_length(0);
-        let meaning = match (length, self.byte(2)) {
-            (0, _) => return "",
-            (3, 0xA8) => "\u{2028}",
-            (3, _) => "\u{2029}",
-            _ => "\n",
-        };
-        self.position += length;
-        self.mark.line += 1;
-        self.mark.column = 0;
-        meaning
-    }
-
-    fn at_document_indicator(&self) -> bool {
-        self.mark.column == 0
-            && matches!(
-                (self.byte(0), self.byte(1), self.byte(2)),
-                (b'-', b'-', b'-') | (b'.', b'.', b'.')
-            )
-            && self.is_blank_or_end(3)
-    }
-
-    /// Does what go-yaml does when it wants `count` more characters: read a block and look at all of it.
-    #[inline]
-    fn ensure(&mut self, count: usize) -> Result<(), Error> {
-        if self.position.saturating_add(4 * count) <= self.read_up_to {
-            Ok(())
-        } else {
-            self.read_blocks(count)
-        }
-    }
-
-    #[cold]
-    fn read_blocks(&mut self, count: usize) -> Result<(), Error> {
-        let Some(Blocks { ends, fault }) = &self.input.blocks else {
-            return Ok(());
-        };
-        let text: &str = &self.input.text;
-        let unread = |up_to: usize| {
-            text.get(self.position..up_to)
-                .map_or(0, |part| part.chars().take(count).count())
-        };
-        if unread(self.read_up_to) + self.padding >= count {
-            return Ok(());
-        }
-        self.buffer_start = self.position;
-        while unread(self.read_up_to) < count {
-            if let Some(&end) = ends.get(self.next_block) {
-                self.read_up_to = end;
-                self.next_block += 1;
-            } else if let Some(fault) = fault {
-                return Err(Error::yaml(fault).at(self.mark));
-            } else {
-                self.padding += 1;
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// go-yaml looks for a byte order mark at the start of its buffer, not at the position.
-    fn buffer_starts_with_byte_order_mark(&self) -> bool {
-        self.input.blocks.is_some()
-            && self
-                .input
-                .text
-                .as_bytes()
-                .get(self.buffer_start..)
-                .is_some_and(|rest| rest.starts_with(b"\xEF\xBB\xBF"))
-    }
-
-    fn error<T>(&self, problem: &str) -> Result<T, Error> {
-        Err(Error::scanner(problem, self.mark))
     }
 
     // ---- The queue of tokens ----
@@ -473,83 +331,19 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    // ---- Keys that only a later colon reveals ----
-
-    fn simple_key_is_valid(&mut self, index: usize) -> Result<bool, Error> {
-        let mark = self.mark;
-        let Some(key) = self.simple_keys.get_mut(index).filter(|key| key.possible) else {
-            return Ok(false);
-        };
-        let too_far = key.mark.column + MAX_SIMPLE_KEY_CHARS < mark.column;
-        if key.mark.line < mark.line || too_far {
-            if key.required {
-                return Err(Error::scanner("could not find expected ':'", mark));
-            }
-            key.possible = false;
-            return Ok(false);
+    /// Skips a comment and the line break, where nothing else may stand.
+    fn end_line(&mut self) -> Result<(), Error> {
+        if self.byte(0) == b'#' {
+            self.skip_line_rest()?;
         }
-        Ok(true)
-    }
-
-    fn save_simple_key(&mut self) -> Result<(), Error> {
-        if !self.simple_key_allowed {
-            return Ok(());
+        if !self.is_break_or_end(0) {
+            return self.error("did not find expected comment or line break");
         }
-        let required = self.flow_level == 0 && self.indent == self.mark.column as i32;
-        let key = SimpleKey {
-            possible: true,
-            awaited: true,
-            required,
-            token_number: self.next_token_number(),
-            mark: self.mark,
-        };
-        self.remove_simple_key()?;
-        if let Some(last) = self.simple_keys.last_mut() {
-            *last = key;
+        if self.is_break(0) {
+            self.ensure(2)?;
+            self.skip_break();
         }
         Ok(())
-    }
-
-    fn remove_simple_key(&mut self) -> Result<(), Error> {
-        let mark = self.mark;
-        if let Some(key) = self.simple_keys.last_mut().filter(|key| key.possible) {
-            if key.required {
-                return Err(Error::scanner("could not find expected ':'", mark));
-            }
-            key.possible = false;
-        }
-        Ok(())
-    }
-
-    // ---- Indentation ----
-
-    fn roll_indent(
-        &mut self,
-        column: u32,
-        at: Option<usize>,
-        kind: TokenKind,
-        mark: Mark,
-    ) -> Result<(), Error> {
-        if self.flow_level > 0 || self.indent >= column as i32 {
-            return Ok(());
-        }
-        self.indents.push(self.indent);
-        self.indent = column as i32;
-        if self.indents.len() > MAX_BLOCK_INDENTS {
-            return self.error(&format!("exceeded max depth of {MAX_BLOCK_INDENTS}"));
-        }
-        self.insert(at.unwrap_or_else(|| self.next_token_number()), kind, mark);
-        Ok(())
-    }
-
-    fn unroll_indent(&mut self, column: i32) {
-        if self.flow_level > 0 {
-            return;
-        }
-        while self.indent > column {
-            self.push(TokenKind::BlockEnd, self.mark);
-            self.indent = self.indents.pop().unwrap_or(-1);
-        }
     }
 
     // ---- One token each ----
@@ -673,16 +467,5 @@ impl<'a> Scanner<'a> {
         let start = self.mark;
         self.skip_ascii(1);
         self.push(kind, start);
-    }
-}
-
-/// Returns how many bytes the character that starts with `lead` has; the text is known to be UTF-8.
-#[inline]
-fn character_length(lead: u8) -> usize {
-    match lead {
-        0..=0x7F => 1,
-        0x80..=0xDF => 2,
-        0xE0..=0xEF => 3,
-        _ => 4,
     }
 }

@@ -52,17 +52,7 @@ impl Scanner<'_> {
         }
 
         self.skip_blanks()?;
-        if self.byte(0) == b'#' {
-            self.skip_line_rest()?;
-        }
-        if !self.is_break_or_end(0) {
-            return self.error("did not find expected comment or line break");
-        }
-        if self.is_break(0) {
-            self.ensure(2)?;
-            self.skip_break();
-        }
-        Ok(())
+        self.end_line()
     }
 
     fn fetch_version_directive(&mut self, start: Mark) -> Result<(), Error> {

@@ -303,16 +303,7 @@ impl Scanner<'_> {
         self.skip_ascii(1);
         self.ensure(1)?;
         let (keep, increment) = self.scan_block_header()?;
-        if self.byte(0) == b'#' {
-            self.skip_line_rest()?;
-        }
-        if !self.is_break_or_end(0) {
-            return self.error("did not find expected comment or line break");
-        }
-        if self.is_break(0) {
-            self.ensure(2)?;
-            self.skip_break();
-        }
+        self.end_line()?;
 
         let scratch_start = self.scratch.len();
         let mut indent = increment.map(|increment| self.indent.max(0) as u32 + increment);
@@ -406,7 +397,7 @@ impl Scanner<'_> {
             if self.is_break_or_end(0) {
                 return Ok(());
             }
-            let length = super::character_length(self.byte(0));
+            let length = super::position::character_length(self.byte(0));
             if let Some(part) = self.input.text.get(self.position..self.position + length) {
                 self.scratch.push_str(part);
             }
