@@ -12,7 +12,7 @@
 //! ```
 //!
 //! `lint` checks a chart as Helm does. The `go_*` modules and `field_decoder` hold what Go's libraries do that users can
-//! see: how values print, which JSON fits which field, how addresses and patterns are read.
+//! see: which characters are letters, which JSON fits which field, how addresses and expressions are read.
 
 mod compatibility;
 mod document;
