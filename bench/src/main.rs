@@ -27,7 +27,10 @@ fn main() -> ExitCode {
         eprintln!("usage: bench CHART [ROUNDS]");
         return ExitCode::from(2);
     };
-    let rounds: usize = arguments.next().and_then(|rounds| rounds.parse().ok()).unwrap_or(11);
+    let rounds: usize = arguments
+        .next()
+        .and_then(|rounds| rounds.parse().ok())
+        .unwrap_or(11);
     match measure(Path::new(&path), rounds.max(2)) {
         Ok((first, later, bytes)) => {
             println!("{first:.2} {later:.2} {bytes}");

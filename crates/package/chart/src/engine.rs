@@ -5,8 +5,8 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use bytes::Bytes;
 use gotemplate::{
-    Dialect, ExecutionError, Executor, Functions, MAX_STEPS, Map, MissingKey, Observer, Options, ParseError, Parsed,
-    Templates, Value,
+    Dialect, ExecutionError, Executor, Functions, MAX_STEPS, Map, MissingKey, Observer, Options, ParseError,
+    Parsed, Templates, Value,
 };
 
 use crate::capabilities::Capabilities;
@@ -302,7 +302,7 @@ impl<'chart> Scopes<'chart, '_> {
             release,
             capabilities,
         };
-        self.add_chart(chart, values.named(&VALUES), &root);
+        self.add_chart(chart, &values.named(&VALUES), &root);
         // A later chart of the same path replaces an earlier one, as in Go's map.
         let by_name: BTreeMap<String, TemplateFile<'chart>> = self
             .files
@@ -333,7 +333,7 @@ impl<'chart> Scopes<'chart, '_> {
         ])
     }
 
-    fn add_chart(&mut self, chart: &'chart ActiveChart, values: Map, shared: &ScopeValues) -> Map {
+    fn add_chart(&mut self, chart: &'chart ActiveChart, values: &Map, shared: &ScopeValues) -> Map {
         let path = &chart.full_path;
         let subcharts = Map::new();
         let scope = Map::new();
@@ -344,11 +344,11 @@ impl<'chart> Scopes<'chart, '_> {
         scope.insert("Values", Value::Map(values.clone()));
         scope.insert("Subcharts", Value::Map(subcharts.clone()));
         for child in &chart.dependencies {
-            let child_values = find_table(&values, child.name())
+            let child_values = find_table(values, child.name())
                 .unwrap_or_default()
                 .named(&VALUES);
-            share_globals(&values, &child_values);
-            let child_scope = self.add_chart(child, child_values, shared);
+            share_globals(values, &child_values);
+            let child_scope = self.add_chart(child, &child_values, shared);
             subcharts.insert(child.name(), Value::Map(child_scope));
         }
         let is_library = chart.metadata.chart_type.eq_ignore_ascii_case("library");

@@ -33,7 +33,10 @@ fn deep_copy(value: &Value, depth: usize, copied: &Cell<usize>) -> Result<Value,
 }
 
 fn copy_list(list: &List, depth: usize, copied: &Cell<usize>) -> Result<Value, Failure> {
-    let items: Result<Vec<Value>, Failure> = list.iter().map(|item| deep_copy(item, depth + 1, copied)).collect();
+    let items: Result<Vec<Value>, Failure> = list
+        .iter()
+        .map(|item| deep_copy(item, depth + 1, copied))
+        .collect();
     Ok(Value::List(match list.named_type() {
         Some(named) => List::named(named, list.element(), items?),
         None => List::of(list.element(), items?),
@@ -42,10 +45,10 @@ fn copy_list(list: &List, depth: usize, copied: &Cell<usize>) -> Result<Value, F
 
 fn copy_map(map: &Map, depth: usize, copied: &Cell<usize>) -> Result<Value, Failure> {
     let entries = map.borrow();
-    let copies = entries
+    let entries_of_copy = entries
         .iter()
         .map(|(key, item)| Ok((key.clone(), deep_copy(item, depth + 1, copied)?)));
-    let copy = Map::of(map.element(), copies.collect::<Result<_, Failure>>()?);
+    let copy = Map::of(map.element(), entries_of_copy.collect::<Result<_, Failure>>()?);
     Ok(Value::Map(match map.named_type() {
         Some(named) => copy.named(named),
         None => copy,

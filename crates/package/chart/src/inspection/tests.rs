@@ -144,7 +144,9 @@ fn a_chart_that_cannot_be_rendered_is_still_read() {
 
 #[test]
 fn a_long_list_is_cut() {
-    let lines: Vec<String> = (0..30).map(|number| format!("# {{{{ .Values.v{number} }}}}")).collect();
+    let lines: Vec<String> = (0..30)
+        .map(|number| format!("# {{{{ .Values.v{number} }}}}"))
+        .collect();
     let template = lines.join("\n");
     let found = findings(&[("templates/a.yaml", &template)]);
     assert_eq!(found.len(), MAX_FINDINGS_OF_A_SORT + 1);
