@@ -164,29 +164,9 @@ fn is_space(character: Option<char>) -> bool {
 
 fn is_alphanumeric(character: Option<char>) -> bool {
     character.is_some_and(|character| {
-        character == '_' || crate::format::is_letter(character) || is_decimal_digit(character)
+        character == '_' || crate::format::is_letter(character) || crate::format::is_decimal_digit(character)
     })
 }
-
-/// Go's `unicode.IsDigit` counts decimal digits only; Rust's `is_numeric` also counts fractions and Roman numerals.
-fn is_decimal_digit(character: char) -> bool {
-    character.is_ascii_digit()
-        || (!character.is_ascii()
-            && DIGIT_ZEROS
-                .iter()
-                .any(|zero| (*zero..*zero + 10).contains(&u32::from(character))))
-}
-
-/// The digit zero of every script whose digits Unicode lists in a row of ten.
-#[rustfmt::skip]
-const DIGIT_ZEROS: [u32; 65] = [
-    0x660, 0x6F0, 0x7C0, 0x966, 0x9E6, 0xA66, 0xAE6, 0xB66, 0xBE6, 0xC66, 0xCE6, 0xD66,
-    0xDE6, 0xE50, 0xED0, 0xF20, 0x1040, 0x1090, 0x17E0, 0x1810, 0x1946, 0x19D0, 0x1A80, 0x1A90,
-    0x1B50, 0x1BB0, 0x1C40, 0x1C50, 0xA620, 0xA8D0, 0xA900, 0xA9D0, 0xA9F0, 0xAA50, 0xABF0, 0xFF10,
-    0x104A0, 0x10D30, 0x11066, 0x110F0, 0x11136, 0x111D0, 0x112F0, 0x11450, 0x114D0, 0x11650, 0x116C0, 0x11730,
-    0x118E0, 0x11950, 0x11C50, 0x11D50, 0x11DA0, 0x16A60, 0x16AC0, 0x16B50, 0x1D7CE, 0x1D7D8, 0x1D7E2, 0x1D7EC,
-    0x1D7F6, 0x1E140, 0x1E2F0, 0x1E950, 0x1FBF0,
-];
 
 fn has_left_trim_marker(input: &[u8]) -> bool {
     matches!(input, [b'-', space, ..] if is_space_byte(*space))

@@ -11,6 +11,7 @@
 mod builtins;
 mod compare;
 mod constant;
+mod containers;
 pub mod error;
 pub mod escape;
 mod evaluate;
@@ -26,6 +27,7 @@ mod parse;
 pub mod serialize;
 mod stack;
 pub mod templates;
+mod text;
 pub mod types;
 pub mod value;
 
