@@ -18,6 +18,7 @@ struct World {
     files: Vec<File>,
     lookup: Rc<dyn Lookup>,
     seed: u64,
+    max_steps: u64,
 }
 
 impl World {
@@ -26,6 +27,7 @@ impl World {
             files: Vec::new(),
             lookup: Rc::new(NoCluster),
             seed: 1,
+            max_steps: 20_000_000,
         }
         .file("Chart.yaml", CHART)
     }
@@ -60,8 +62,14 @@ impl World {
             skip_schema_validation: false,
             strict: false,
         };
-        installation::plan(&Engine::new(), &request, &host, None, &mut |_| {})
-            .map_err(|error| error.to_string())
+        installation::plan(
+            &Engine::new().with_max_steps(self.max_steps),
+            &request,
+            &host,
+            None,
+            &mut |_| {},
+        )
+        .map_err(|error| error.to_string())
     }
 
     /// The rendered documents, in order, each with its file.
@@ -189,13 +197,11 @@ fn loops_that_do_not_end_are_stopped() {
     for template in [
         "{{ range until 1000000000 }}x{{ end }}",
         "{{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}",
-        "{{ range until 100000 }}{{ $x := genCA \"a\" 1 }}{{ end }}",
-        "{{ range until 100000 }}{{ bcrypt \"a\" }}{{ end }}",
         "{{ $s := \"aaaaaaaaaa\" }}{{ range until 100 }}{{ $s = print $s $s }}{{ end }}",
         "{{ repeat 1000000000 \"x\" }}",
         "{{ $l := list }}{{ range until 900000 }}{{ $l = list $l }}{{ end }}{{ mustToJson $l }}",
         "{{ $l := dict }}{{ range until 900000 }}{{ $l = dict \"a\" $l }}{{ end }}{{ deepCopy $l }}",
-        "{{ $l := dict }}{{ range until 900000 }}{{ $l = dict \"a\" $l }}{{ end }}{{ print $l | fail }}",
+        "{{ $l := dict }}{{ range until 900000 }}{{ $l = dict \"a\" $l }}{{ end }}{{ print $l | trunc 100 | fail }}",
         "{{ $d := dict }}{{ $_ := set $d \"d\" $d }}{{ mustToJson $d }}",
     ] {
         let error = World {
@@ -206,5 +212,26 @@ fn loops_that_do_not_end_are_stopped() {
         .only()
         .expect_err(template);
         assert!(error.len() < 2000, "{template}: {error}");
+    }
+}
+
+#[test]
+fn keys_and_password_hashes_count_as_the_work_that_they_are() {
+    for template in [
+        "{{ range until 100000 }}{{ $x := genCA \"a\" 1 }}{{ end }}",
+        "{{ range until 100000 }}{{ $x := genPrivateKey \"rsa\" }}{{ end }}",
+        "{{ range until 100000 }}{{ bcrypt \"a\" }}{{ end }}",
+        "{{ range until 100000 }}{{ htpasswd \"a\" \"b\" }}{{ end }}",
+        "{{ range until 100000 }}{{ derivePassword 1 \"long\" \"p\" \"u\" \"s\" }}{{ end }}",
+    ] {
+        let world = World {
+            max_steps: 900_000,
+            ..World::new()
+        };
+        let error = world.template(template).only().expect_err(template);
+        assert!(
+            error.contains("execution takes more than 900000 steps"),
+            "{template}: {error}"
+        );
     }
 }

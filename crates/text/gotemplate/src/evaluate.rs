@@ -12,6 +12,22 @@ use crate::value::{Text, Value};
 /// Bytes that a function returns are counted as work, one unit for so many.
 const BYTES_PER_STEP: usize = 1024;
 
+/// Elements of a list that a function returns are counted as work, one unit for so many.
+const ELEMENTS_PER_STEP: usize = 16;
+
+/// A map that a function returns is counted as so many units: it takes hundreds of bytes even when it is small.
+const STEPS_PER_MAP: u64 = 20;
+
+/// Returns the work that a function's result stands for, so that the limit on work also bounds memory.
+fn work_of(result: &Value) -> u64 {
+    match result {
+        Value::String(text) | Value::Bytes(text) => (text.len() / BYTES_PER_STEP) as u64,
+        Value::List(list) => 1 + (list.len() / ELEMENTS_PER_STEP) as u64,
+        Value::Map(_) => STEPS_PER_MAP,
+        _ => 0,
+    }
+}
+
 /// What is given to a field, method or function: its own arguments, and the previous command's value.
 #[derive(Clone, Copy)]
 struct Given<'template, 'value> {
@@ -321,9 +337,7 @@ impl Executor<'_> {
         };
         match result {
             Ok(value) => {
-                if let Value::String(text) = &value {
-                    self.charge(frame, (text.len() / BYTES_PER_STEP) as u64)?;
-                }
+                self.charge(frame, work_of(&value))?;
                 // Only a function that returns an interface can return nothing.
                 let in_interface = matches!(value, Value::Nil);
                 Ok(Reflected { value, in_interface })

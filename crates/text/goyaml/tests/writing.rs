@@ -426,3 +426,11 @@ const VALUES: &[(&str, &str, &str)] = &[
     ("[[\"a\\nb\"],{\"k\":\"a\\nb\"}]", "- - |-\n    a\n    b\n- k: |-\n    a\n    b\n", "- - |-\n    a\n    b\n- k: |-\n    a\n    b\n"),
     ("{\"a\":\"<>&\\u2028\"}", "a: '<>&\u{2028}'\n", "a: '<>&\u{2028}'\n"),
 ];
+
+#[test]
+fn minus_zero_takes_the_form_that_json_gives_it_and_keeps_it() {
+    let read = goyaml::to_value(b"-.0").expect("a number");
+    let written = goyaml::to_string(&read).expect("a number");
+    let again = goyaml::to_value(written.as_bytes()).expect("a number");
+    assert_eq!(goyaml::to_string(&again).expect("a number"), "0\n");
+}

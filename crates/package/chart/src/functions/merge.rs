@@ -123,10 +123,13 @@ fn merge_values(
     match (existing, value) {
         (Value::Map(existing), Value::Map(value)) => {
             // Merging the same two a second time changes nothing; maps that hold one map many times would take for ever.
-            if !merged.insert((existing.identity(), value.identity())) {
+            let pair = (existing.identity(), value.identity());
+            if merged.contains(&pair) {
                 return Ok(None);
             }
-            return nested(depth, || merge_maps(existing, value, overwrite, depth, merged));
+            let outcome = nested(depth, || merge_maps(existing, value, overwrite, depth, merged))?;
+            merged.insert(pair);
+            return Ok(outcome);
         }
         (Value::Object(existing), _) => match (existing.kind(), value.kind()) {
             (Kind::Struct, Kind::Map | Kind::Pointer) if !existing.fields().is_empty() => {
