@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::rc::Rc;
 
 use chart::capabilities::Capabilities;
-use chart::engine::{Engine, ReleaseContext};
+use chart::engine::{Engine, Operation, ReleaseContext};
 use chart::host::{Host, NoCluster};
 use chart::installation::{self, InstallationRequest};
 use chart::loader;
@@ -57,7 +57,7 @@ fn measure(path: &Path, rounds: usize) -> Result<(f64, f64, usize), Box<dyn std:
             release: ReleaseContext {
                 name: "rel".into(),
                 namespace: "ns1".into(),
-                is_upgrade: false,
+                operation: Operation::Install,
                 revision: 1,
             },
             capabilities: &capabilities,

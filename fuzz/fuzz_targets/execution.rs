@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use chart::capabilities::Capabilities;
-use chart::engine::{Engine, ReleaseContext};
+use chart::engine::{Engine, Operation, ReleaseContext};
 use chart::host::{Host, NoCluster};
 use chart::installation::{self, InstallationRequest};
 use chart::source::SeededSource;
@@ -30,7 +30,7 @@ fuzz_target!(|template: &[u8]| {
     let request = InstallationRequest {
         chart: &chart,
         values: &values,
-        release: ReleaseContext { name: "r".into(), namespace: "n".into(), is_upgrade: false, revision: 1 },
+        release: ReleaseContext { name: "r".into(), namespace: "n".into(), operation: Operation::Install, revision: 1 },
         capabilities: &Capabilities::default(),
         sub_notes: false,
         skip_schema_validation: false,

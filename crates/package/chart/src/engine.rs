@@ -26,6 +26,17 @@ const NO_VALUE: &[u8] = b"<no value>";
 /// How many bytes of sources the engine keeps parsed between renders.
 const MAX_CACHED_SOURCE_BYTES: usize = 64 << 20;
 
+/// What is being done with a release, as far as templates can tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// A new release is made: `.Release.IsInstall` is true.
+    Install,
+    /// An earlier revision is replaced: `.Release.IsUpgrade` is true.
+    Upgrade,
+    /// The chart is only looked at: neither is true.
+    Lint,
+}
+
 /// What `.Release` says.
 #[derive(Clone, Debug)]
 pub struct ReleaseContext {
@@ -33,8 +44,8 @@ pub struct ReleaseContext {
     pub name: String,
     /// The namespace it goes to.
     pub namespace: String,
-    /// Whether it replaces an earlier revision.
-    pub is_upgrade: bool,
+    /// What is being done with the release.
+    pub operation: Operation,
     /// Which revision it is, from 1.
     pub revision: i64,
 }
@@ -326,8 +337,8 @@ impl<'chart> Scopes<'chart, '_> {
         Value::map([
             ("Name", Value::string(release.name.as_str())),
             ("Namespace", Value::string(release.namespace.as_str())),
-            ("IsUpgrade", Value::Bool(release.is_upgrade)),
-            ("IsInstall", Value::Bool(!release.is_upgrade)),
+            ("IsUpgrade", Value::Bool(release.operation == Operation::Upgrade)),
+            ("IsInstall", Value::Bool(release.operation == Operation::Install)),
             ("Revision", Value::int(release.revision)),
             ("Service", Value::from("Helm")),
         ])

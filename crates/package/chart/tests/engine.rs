@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use chart::capabilities::Capabilities;
-use chart::engine::{Engine, ReleaseContext};
+use chart::engine::{Engine, Operation, ReleaseContext};
 use chart::host::{Host, Lookup, NoCluster};
 use chart::installation::{self, Installation, InstallationRequest};
 use chart::source::SeededSource;
@@ -54,7 +54,7 @@ impl World {
             release: ReleaseContext {
                 name: "r".into(),
                 namespace: "n".into(),
-                is_upgrade: false,
+                operation: Operation::Install,
                 revision: 1,
             },
             capabilities: &Capabilities::default(),

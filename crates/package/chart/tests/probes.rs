@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use chart::capabilities::Capabilities;
-use chart::engine::{Engine, ReleaseContext, RenderInput};
+use chart::engine::{Engine, Operation, ReleaseContext, RenderInput};
 use chart::host::{Host, NoCluster};
 use chart::source::SystemSource;
 use chart::{File, dependencies, loader, values};
@@ -77,7 +77,7 @@ impl Wrapping {
         let release = ReleaseContext {
             name: "r".into(),
             namespace: "default".into(),
-            is_upgrade: false,
+            operation: Operation::Install,
             revision: 1,
         };
         let input = RenderInput {

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use chart::capabilities::{Capabilities, KubeVersion};
-use chart::engine::{Engine, ReleaseContext};
+use chart::engine::{Engine, Operation, ReleaseContext};
 use chart::host::{Host, NoCluster};
 use chart::installation::{self, InstallationError, InstallationRequest};
 use chart::manifest::{trim_space, write_document};
@@ -138,7 +138,7 @@ fn try_template(
         release: ReleaseContext {
             name: "rel".to_owned(),
             namespace: "ns1".to_owned(),
-            is_upgrade: false,
+            operation: Operation::Install,
             revision: 1,
         },
         capabilities: &capabilities,

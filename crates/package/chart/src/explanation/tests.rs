@@ -9,7 +9,7 @@ use super::*;
 use crate::capabilities::Capabilities;
 use crate::chart::File;
 use crate::dependencies;
-use crate::engine::{Engine, ReleaseContext};
+use crate::engine::{Engine, Operation, ReleaseContext};
 use crate::host::{Host, NoCluster};
 use crate::installation::{self, InstallationRequest};
 use crate::loader;
@@ -36,7 +36,7 @@ fn comments(files: &[(&str, &str)], user: Value) -> Vec<String> {
         release: ReleaseContext {
             name: "r".to_owned(),
             namespace: "n".to_owned(),
-            is_upgrade: false,
+            operation: Operation::Install,
             revision: 1,
         },
         capabilities: &Capabilities::default(),

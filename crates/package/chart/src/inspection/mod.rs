@@ -18,7 +18,7 @@ use gotemplate::Parsed;
 
 use crate::capabilities::Capabilities;
 use crate::chart::Chart;
-use crate::engine::{self, Engine, ReleaseContext};
+use crate::engine::{self, Engine, Operation, ReleaseContext};
 use crate::host::{Host, NoCluster};
 use crate::installation::{self, Installation, InstallationRequest};
 use crate::source::SystemSource;
@@ -133,7 +133,7 @@ fn render(
         release: ReleaseContext {
             name: release.to_owned(),
             namespace: request.namespace.to_owned(),
-            is_upgrade: false,
+            operation: Operation::Install,
             revision: 1,
         },
         capabilities: request.capabilities,

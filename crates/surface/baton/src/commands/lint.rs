@@ -9,7 +9,7 @@ use std::rc::Rc;
 use chart::archive::{self, ArchiveError, Budget};
 use chart::capabilities::{Capabilities, KubeVersion};
 use chart::dependencies::ActiveChart;
-use chart::engine::{Engine, ReleaseContext, RenderInput};
+use chart::engine::{Engine, Operation, ReleaseContext, RenderInput};
 use chart::host::{Host, NoCluster};
 use chart::inspection::{self, InspectionRequest};
 use chart::lint::{self, LintInput, Message, Severity};
@@ -198,7 +198,7 @@ impl Lint {
         let release = ReleaseContext {
             name: RELEASE_NAME.to_owned(),
             namespace: self.cluster.namespace(),
-            is_upgrade: false,
+            operation: Operation::Lint,
             revision: 0,
         };
         let mut log = Vec::new();

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use chart::capabilities::Capabilities;
 use chart::diagnosis::{self, Situation};
-use chart::engine::{Engine, ReleaseContext, RenderObserver};
+use chart::engine::{Engine, Operation, ReleaseContext, RenderObserver};
 use chart::explanation::{self, Document, Recorder};
 use chart::host::{Host, NoCluster};
 use chart::installation::{self, Installation, InstallationError, InstallationRequest};
@@ -58,7 +58,11 @@ impl Template {
             release: ReleaseContext {
                 name,
                 namespace: self.cluster.namespace(),
-                is_upgrade: self.is_upgrade,
+                operation: if self.is_upgrade {
+                    Operation::Upgrade
+                } else {
+                    Operation::Install
+                },
                 revision: 1,
             },
             capabilities: &capabilities,
