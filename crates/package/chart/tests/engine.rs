@@ -235,3 +235,26 @@ fn keys_and_password_hashes_count_as_the_work_that_they_are() {
         );
     }
 }
+
+#[test]
+fn templates_can_call_every_function_of_go_sprig_and_helm() {
+    let names = chart::engine::function_names();
+    assert_eq!(names.len(), 240, "{names:?}");
+    for name in [
+        "and",
+        "toYaml",
+        "mustToToml",
+        "genSignedCert",
+        "regexQuoteMeta",
+        "lookup",
+        "dateInZone",
+    ] {
+        assert!(names.contains(&name), "{name}");
+    }
+    for name in ["env", "expandenv"] {
+        assert!(
+            !names.contains(&name),
+            "templates must not read the environment: {name}"
+        );
+    }
+}
