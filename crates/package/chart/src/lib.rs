@@ -52,6 +52,7 @@ pub mod presentation;
 pub mod provenance;
 pub mod release;
 pub mod release_name;
+pub mod repetition;
 pub mod schema;
 pub mod selection;
 pub mod set_expression;
