@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use bytes::Bytes;
 use gotemplate::format::quoted;
@@ -44,10 +44,12 @@ pub enum DirectoryError {
         source: io::Error,
     },
     /// A symbolic link leads nowhere or to itself.
-    #[error("error evaluating symlink {}: lstat {}: {}", path.display(), path.display(), system_text(source))]
+    #[error("error evaluating symlink {}: lstat {}: {}", path.display(), missing.display(), system_text(source))]
     BrokenLink {
         /// The link.
         path: PathBuf,
+        /// The first part of the way that is not there.
+        missing: PathBuf,
         /// Why it could not be followed.
         #[source]
         source: io::Error,
@@ -140,6 +142,7 @@ fn read_rules(top: &Path, root: &Path) -> Result<Rules, DirectoryError> {
     }
     let target = fs::canonicalize(&path).map_err(|source| DirectoryError::BrokenLink {
         path: path.clone(),
+        missing: missing_part(&path),
         source,
     })?;
     if !target.starts_with(root) {
@@ -206,6 +209,7 @@ impl Walk<'_> {
         if metadata.is_symlink() {
             let resolved = fs::canonicalize(&path).map_err(|source| DirectoryError::BrokenLink {
                 path: path.clone(),
+                missing: missing_part(&path),
                 source,
             })?;
             metadata = fs::symlink_metadata(&resolved).map_err(|source| DirectoryError::FileSystem {
@@ -289,4 +293,45 @@ fn read_limited(path: &Path, name: &str, last_element: &str) -> Result<Bytes, Di
     } else {
         data
     })
+}
+
+/// How many links are followed in search of the part that is missing, as in Go.
+const MAX_LINKS: usize = 255;
+
+/// Returns the first part of a broken link's way that is not there; the link itself where all of it is.
+fn missing_part(link: &Path) -> PathBuf {
+    let mut current = link.to_path_buf();
+    for _ in 0..MAX_LINKS {
+        let (Ok(target), Some(parent)) = (fs::read_link(&current), current.parent()) else {
+            break;
+        };
+        let way = parent.join(target);
+        let mut walked = PathBuf::new();
+        let mut next_link = None;
+        for component in way.components() {
+            match component {
+                Component::ParentDir => {
+                    walked.pop();
+                    continue;
+                }
+                other => walked.push(other),
+            }
+            match fs::symlink_metadata(&walked) {
+                Err(_) => return walked,
+                Ok(metadata) if metadata.is_symlink() => {
+                    let Ok(resolved) = fs::canonicalize(&walked) else {
+                        next_link = Some(walked);
+                        break;
+                    };
+                    walked = resolved;
+                }
+                Ok(_) => {}
+            }
+        }
+        match next_link {
+            Some(next) => current = next,
+            None => break,
+        }
+    }
+    link.to_path_buf()
 }

@@ -267,3 +267,30 @@ proptest::proptest! {
         let _ = loader::load_archive(archive_of(entries).as_slice(), &mut |_| {});
     }
 }
+
+#[test]
+#[cfg(unix)]
+fn a_link_that_leads_nowhere_names_the_part_that_is_missing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = folder.path().canonicalize().expect("a path");
+    let chart = root.join("chart");
+    std::fs::create_dir_all(chart.join("templates")).expect("a folder");
+    std::fs::write(
+        chart.join("Chart.yaml"),
+        "apiVersion: v2\nname: c\nversion: 0.1.0\n",
+    )
+    .expect("a file");
+    let link = chart.join("templates/a.tpl");
+    std::os::unix::fs::symlink("../../common/a.tpl", &link).expect("a link");
+    let error = chart::loader::load(&chart, &mut |_| {})
+        .expect_err("a broken link")
+        .to_string();
+    assert_eq!(
+        error,
+        format!(
+            "error evaluating symlink {}: lstat {}: no such file or directory",
+            link.display(),
+            root.join("common").display()
+        )
+    );
+}
