@@ -33,6 +33,13 @@ const ABANDONED_AFTER: Duration = Duration::from_hours(1);
 /// How much memory the decoder may take, in KiB; the archives use dictionaries of at most 64 MiB.
 const DECODER_MEMORY_KIB: u32 = 256 * 1024;
 
+/// Says that a test was skipped and why, also where the test runner hides what passing tests print.
+pub fn skipped(reason: &str) {
+    use std::io::Write as _;
+    // The runner captures the printing macros, but not the stream itself.
+    writeln!(io::stderr(), "SKIPPED: {reason}").ok();
+}
+
 /// Returns the folder with the content of `<name>.tar.xz`, unpacking it if no earlier test has.
 ///
 /// Returns `None`, after a line that starts with `SKIPPED`, when the archive is absent.
@@ -50,7 +57,7 @@ pub fn open(name: &str) -> Option<PathBuf> {
             "the corpus archive {} is absent, and {REQUIRE}=1 asks for it",
             archive.display()
         );
-        eprintln!("SKIPPED: the corpus archive {} is absent", archive.display());
+        skipped(&format!("the corpus archive {} is absent", archive.display()));
         return None;
     }
     match unpack_once(&archive, name, &target(&repository).join("corpus")) {

@@ -22,7 +22,7 @@ fn probes() -> Option<PathBuf> {
         "{} is absent, and BATON_REQUIRE_CORPUS=1 asks for it",
         path.display()
     );
-    eprintln!("SKIPPED: {} is absent", path.display());
+    corpus::skipped(&format!("{} is absent", path.display()));
     None
 }
 
