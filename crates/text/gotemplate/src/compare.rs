@@ -2,8 +2,9 @@
 
 use std::rc::Rc;
 
-use crate::evaluate::{shown, shown_as_text};
+use crate::evaluate::shown_as_text;
 use crate::execute::Dialect;
+use crate::format::value_text;
 use crate::object::Json;
 use crate::types::Kind;
 use crate::value::Value;
@@ -112,7 +113,7 @@ fn non_comparable_types(left: &Value, right: &Value) -> String {
         shown_as_text(left),
         left.type_name(),
         right.type_name(),
-        shown(right)
+        value_text(right)
     )
 }
 

@@ -1,6 +1,6 @@
 //! Numeric constants: one text, and every type that it can take.
 
-use crate::format::{parse_float, parse_int, parse_uint, unquote_char};
+use crate::format::{parse_float, parse_int, parse_uint, quoted, unquote_char};
 use crate::lex::TokenKind;
 use crate::node::Number;
 
@@ -45,11 +45,11 @@ pub(crate) fn parse_number(text: &[u8], kind: TokenKind) -> Result<Number, Strin
         number.float = Some(unsigned as f64);
     } else if let Ok(float) = parse_float(&shown) {
         if !shown.contains(['.', 'e', 'E', 'p', 'P']) {
-            return Err(format!("integer overflow: {shown:?}"));
+            return Err(format!("integer overflow: {}", quoted(text)));
         }
         number.set_float(float);
     } else {
-        return Err(format!("illegal number syntax: {shown:?}"));
+        return Err(format!("illegal number syntax: {}", quoted(text)));
     }
     Ok(number)
 }

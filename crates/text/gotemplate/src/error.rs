@@ -79,8 +79,7 @@ impl fmt::Display for ExecutionError {
                     template,
                     node,
                 } = place;
-                let template = format::quote(template.as_bytes());
-                let template = String::from_utf8_lossy(&template);
+                let template = format::quoted(template);
                 write!(
                     formatter,
                     "{file}:{line}:{column}: executing {template} at <{node}>: "

@@ -202,7 +202,7 @@ impl Executor<'_> {
             }
             Value::Nil => {
                 if self.options.missing_key == MissingKey::Error {
-                    return Err(frame.fail(format!("nil data; no entry for key {:?}", shown())));
+                    return Err(frame.fail(format!("nil data; no entry for key {}", format::quoted(name))));
                 }
                 return Ok(Reflected::default());
             }
@@ -258,7 +258,9 @@ impl Executor<'_> {
         match self.options.missing_key {
             MissingKey::Invalid => Ok(Reflected::default()),
             MissingKey::Zero => Ok(Reflected::element(zero(element), element)),
-            MissingKey::Error => Err(frame.fail(format!("map has no entry for key {:?}", name.to_str()))),
+            MissingKey::Error => {
+                Err(frame.fail(format!("map has no entry for key {}", format::quoted(name))))
+            }
         }
     }
 
@@ -601,9 +603,4 @@ pub(crate) fn is_assignable(value: &Value, parameter: Type) -> bool {
 /// Shows a value in messages as `%s` does.
 pub(crate) fn shown_as_text(value: &Value) -> String {
     String::from_utf8_lossy(&format::sprintf(b"%s", std::slice::from_ref(value))).into_owned()
-}
-
-/// Shows a value in messages as `%v` does.
-pub(crate) fn shown(value: &Value) -> String {
-    format::value_text(value)
 }

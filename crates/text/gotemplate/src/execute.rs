@@ -234,10 +234,10 @@ impl<'run> Executor<'run> {
         data: Value,
     ) -> std::result::Result<Vec<u8>, Box<ExecutionError>> {
         let Some(template) = self.templates.get(name).cloned() else {
-            let name = format::quote(name);
-            let name = String::from_utf8_lossy(&name);
+            let name = format::quoted(name);
             return Err(Box::new(ExecutionError::without_place(format!(
-                "no template {name} associated with template {set_name:?}"
+                "no template {name} associated with template {}",
+                format::quoted(set_name)
             ))));
         };
         let outer = std::mem::take(&mut self.output);
@@ -398,8 +398,7 @@ impl<'run> Executor<'run> {
             }
             Value::Integer(count) if self.options.dialect == Dialect::Go1_26 => {
                 if branch.pipeline.declarations.len() > 1 {
-                    let shown = format::print_value(&value);
-                    let shown = String::from_utf8_lossy(&shown);
+                    let shown = format::value_text(&value);
                     return Err(frame.fail(format!(
                         "can't use {shown} to iterate over more than one variable"
                     )));
@@ -418,8 +417,7 @@ impl<'run> Executor<'run> {
             Value::Nil => {}
             Value::TypedNil(nil) if matches!(nil.kind(), Kind::Map | Kind::Slice) => {}
             _ => {
-                let shown = format::print_value(&value);
-                let shown = String::from_utf8_lossy(&shown);
+                let shown = format::value_text(&value);
                 return Err(frame.fail(format!("range can't iterate over {shown}")));
             }
         }
@@ -475,8 +473,7 @@ impl<'run> Executor<'run> {
         pipeline: Option<&'t Pipeline>,
     ) -> Result<()> {
         let Some(template) = self.templates.get(name).cloned() else {
-            let name = format::quote(name);
-            return Err(frame.fail(format!("template {} not defined", String::from_utf8_lossy(&name))));
+            return Err(frame.fail(format!("template {} not defined", format::quoted(name))));
         };
         if self.depth == MAX_TEMPLATE_DEPTH {
             return Err(frame.fail(format!("exceeded maximum template depth ({MAX_TEMPLATE_DEPTH})")));

@@ -117,12 +117,11 @@ impl Token {
         if self.kind.is_keyword() {
             return format!("<{}>", String::from_utf8_lossy(text));
         }
-        let quoted = |bytes: &[u8]| crate::format::quoted(bytes);
         if text.len() > SHOWN {
             let shown = (0..SHOWN).fold(0, |at, _| at + decode(&text[at..]).1);
-            return format!("{}...", quoted(&text[..shown]));
+            return format!("{}...", crate::format::quoted(&text[..shown]));
         }
-        quoted(text)
+        crate::format::quoted(text)
     }
 }
 
@@ -563,8 +562,8 @@ impl<'source> Lexer<'source> {
 
     fn number(&mut self) -> Token {
         let bad = |lexer: &mut Self| {
-            let text = crate::format::quote(&lexer.input[lexer.start..lexer.position]);
-            lexer.fail(format!("bad number syntax: {}", String::from_utf8_lossy(&text)))
+            let text = crate::format::quoted(&lexer.input[lexer.start..lexer.position]);
+            lexer.fail(format!("bad number syntax: {text}"))
         };
         if !self.scan_number() {
             return bad(self);

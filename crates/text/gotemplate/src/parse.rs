@@ -220,10 +220,9 @@ impl Parser<'_> {
                 if is_empty {
                     return Ok(());
                 }
-                let quoted = format::quote(&name);
                 return Err(self.error(format!(
                     "template: multiple definition of template {}",
-                    String::from_utf8_lossy(&quoted)
+                    format::quoted(&name)
                 )));
             }
             self.trees.remove(index);
@@ -611,13 +610,9 @@ impl Parser<'_> {
                 operand.position = position;
                 Ok(Some(operand))
             }
-            Term::Bool(_) | Term::String { .. } | Term::Number(_) | Term::Nil | Term::Dot => {
-                let shown = format::quote(operand.to_string().as_bytes());
-                Err(self.error(format!(
-                    "unexpected . after term {}",
-                    String::from_utf8_lossy(&shown)
-                )))
-            }
+            Term::Bool(_) | Term::String { .. } | Term::Number(_) | Term::Nil | Term::Dot => Err(self.error(
+                format!("unexpected . after term {}", format::quoted(operand.to_string())),
+            )),
             Term::Function(_) | Term::Chain { .. } | Term::Pipeline(_) => Ok(Some(Operand {
                 position,
                 term: Term::Chain {
@@ -641,8 +636,7 @@ impl Parser<'_> {
             TokenKind::Identifier => {
                 let name = String::from_utf8_lossy(text);
                 let Some(function) = self.functions.get(&name) else {
-                    let quoted = format::quote(text);
-                    let quoted = String::from_utf8_lossy(&quoted);
+                    let quoted = format::quoted(text);
                     return Err(self.error(format!("function {quoted} not defined")));
                 };
                 Term::Function(function)
@@ -652,7 +646,7 @@ impl Parser<'_> {
             TokenKind::Variable => {
                 let name: Box<str> = String::from_utf8_lossy(text).into();
                 if !self.tree.variables.contains(&name) {
-                    return Err(self.error(format!("undefined variable {name:?}")));
+                    return Err(self.error(format!("undefined variable {}", format::quoted(text))));
                 }
                 Term::Variable {
                     name,

@@ -1,5 +1,6 @@
 //! `.Values`: a map with Helm's methods, which shadow keys of the same name.
 
+use gotemplate::format::quoted;
 use gotemplate::{Call, Failure, Function, Map, NamedType, Type, Value};
 
 /// The type of `.Values`, and of `.` itself.
@@ -56,7 +57,7 @@ pub(crate) fn find_table(values: &Map, path: &str) -> Result<Map, Failure> {
 }
 
 fn no_table(name: &str) -> Failure {
-    format!("{name:?} is not a table").into()
+    format!("{} is not a table", quoted(name)).into()
 }
 
 fn path_value(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
@@ -68,12 +69,12 @@ fn path_value(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
         None => (receiver(call), path.as_str()),
         Some((parent, key)) => {
             let table = find_table(&receiver(call), parent)
-                .map_err(|_| Failure::from(format!("{key:?} is not a value")))?;
+                .map_err(|_| Failure::from(format!("{} is not a value", quoted(key))))?;
             (table, key)
         }
     };
     match parent.get(key) {
-        Some(Value::Map(_)) | None => Err(format!("{key:?} is not a value").into()),
+        Some(Value::Map(_)) | None => Err(format!("{} is not a value", quoted(key)).into()),
         Some(value) => Ok(value),
     }
 }
