@@ -1,0 +1,1 @@
+//! What is read of a ClusterServiceVersion, decoded as Go decodes it.

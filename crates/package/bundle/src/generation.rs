@@ -1,0 +1,1 @@
+//! A bundle made from a chart: ClusterServiceVersion, roles, CRD, metadata and operator image.

@@ -1,0 +1,1 @@
+//! Checks of a bundle, with the texts of operator-sdk and opm.

@@ -1,0 +1,1 @@
+//! The canonical form of a catalog object: compact JSON with sorted keys, as catalogd stores it.

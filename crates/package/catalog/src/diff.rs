@@ -1,0 +1,1 @@
+//! What customers would see change between two catalogs.

@@ -1,0 +1,1 @@
+//! Upgrade graphs drawn as mermaid text or SVG.

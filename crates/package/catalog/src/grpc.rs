@@ -1,0 +1,1 @@
+//! The gRPC API of a served catalog, `api.Registry`.

@@ -1,0 +1,1 @@
+//! Packages, channels and bundles of a catalog as tables.

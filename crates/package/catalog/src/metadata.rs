@@ -1,0 +1,1 @@
+//! `olm.csv.metadata`: the part of a ClusterServiceVersion that a catalog carries.

@@ -1,0 +1,1 @@
+//! Images of a catalog named by digest instead of by tag.

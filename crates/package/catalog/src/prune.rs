@@ -1,0 +1,1 @@
+//! A catalog cut down to some of its packages, channels and versions.

@@ -1,0 +1,1 @@
+//! Catalog files read as streams of objects.

@@ -1,0 +1,1 @@
+//! Bundles rendered to `olm.bundle` objects.

@@ -1,0 +1,1 @@
+//! The indexed store of a catalog: written once per digest, memory-mapped, read by many.

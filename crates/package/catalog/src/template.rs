@@ -1,0 +1,1 @@
+//! Catalog templates: `olm.semver`, basic and substitutes.

@@ -1,0 +1,1 @@
+//! A catalog's rules, with upstream's tree of errors.

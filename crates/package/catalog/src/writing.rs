@@ -1,0 +1,1 @@
+//! Catalogs written as JSON, YAML or a file per package.

@@ -1,0 +1,1 @@
+//! Images put together from layers and labels, for one platform or for several under one index.

@@ -1,0 +1,28 @@
+//! OCI images without a container tool: naming, fetching, trusting, building, unpacking and serving them.
+//!
+//! ```text
+//! reference ─► mirrors ─► policy ─► remote ◄─ credentials          (the network side)
+//!                                     │ blobs by digest
+//!                                     ▼
+//!             build ─► layer ─►  content store  ◄─► layout (directory or tar)
+//!                                     │
+//!                                     ▼
+//!                                  unpack ─► files
+//! registry: the embedded OCI registry, which keeps its own blobs on disk
+//! ```
+//!
+//! Everything meets in the [`content`] store: pulling, building and importing write blobs into it by digest; pushing,
+//! exporting and unpacking read from it. The crate knows nothing of what an image holds.
+
+pub mod build;
+pub mod content;
+pub mod credentials;
+pub mod digest;
+pub mod layer;
+pub mod layout;
+pub mod mirrors;
+pub mod policy;
+pub mod reference;
+pub mod registry;
+pub mod remote;
+pub mod unpack;

@@ -1,0 +1,1 @@
+//! registries.conf: where an image is really fetched from.

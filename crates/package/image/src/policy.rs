@@ -1,0 +1,1 @@
+//! policy.json: which images may be used, and whose signature they need.

@@ -1,0 +1,1 @@
+//! Image names in Docker's normalised grammar.

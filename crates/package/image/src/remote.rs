@@ -1,0 +1,1 @@
+//! Registries over HTTP: pull into and push from the content store.

@@ -1,0 +1,1 @@
+//! The files of an image: layers applied one on another, with whiteouts, path safety and size caps.
