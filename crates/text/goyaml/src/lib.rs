@@ -9,6 +9,7 @@
 //! ```
 //!
 //! `resolve` and `numbers` know what a scalar means, `meaning` what a mapping means (merging, keys).
+//! [`typed`] gives JSON data the shape of a Go type, for those who show Go's words for what does not fit.
 //! JSON text has its own reader in [`json`], because Go reads it with another library.
 
 mod base64;
@@ -29,6 +30,7 @@ mod resolve;
 mod scanner;
 mod timestamp;
 mod tree;
+pub mod typed;
 mod write;
 
 use serde::Serialize;
