@@ -10,6 +10,7 @@
 
 pub mod canonical;
 pub mod diff;
+pub mod edges;
 pub mod graph;
 pub mod grpc;
 pub mod guard;
