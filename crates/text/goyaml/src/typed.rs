@@ -19,6 +19,8 @@
 //! assert_eq!(error.to_string(), "json: cannot unmarshal number into Go struct field AppLink.name of type string");
 //! ```
 
+mod skim;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -28,6 +30,7 @@ use crate::error::{Error, Stage};
 use crate::go_syntax;
 use crate::json::kind_word;
 use crate::numbers;
+pub use skim::{Skimmer, resembles};
 
 /// A type that is read from JSON data as Go reads its counterpart.
 pub trait GoType: Default {
@@ -40,6 +43,26 @@ pub trait GoType: Default {
     ///
     /// Only what ends the reading at once; see [`Reader::mismatch`] for the rest.
     fn read(&mut self, value: &Value, reader: &mut Reader) -> Result<(), Error>;
+
+    /// Passes over a value that certainly can be read without an error; `None` if that is not certain.
+    fn skim(_: &mut Skimmer<'_>) -> Option<()> {
+        None
+    }
+}
+
+/// Returns whether well-formed JSON text certainly can be read as `T`, so that [`decode`] would find no error.
+///
+/// It copies nothing, which makes it many times faster than decoding. `false` means that decoding has to tell.
+pub fn fits<T: GoType>(text: &[u8]) -> bool {
+    let mut skimmer = Skimmer::new(text);
+    T::skim(&mut skimmer).is_some() && skimmer.peek().is_none()
+}
+
+/// Looks at well-formed JSON text with `look`; `None` if that stops early, or leaves something over.
+pub fn skim<'a, T>(text: &'a [u8], look: impl FnOnce(&mut Skimmer<'a>) -> Option<T>) -> Option<T> {
+    let mut skimmer = Skimmer::new(text);
+    let found = look(&mut skimmer)?;
+    skimmer.peek().is_none().then_some(found)
 }
 
 /// How strictly data is read.
@@ -71,6 +94,7 @@ pub fn decode_with<T: GoType>(value: &Value, decoding: Decoding) -> Result<T, Er
         decoding,
         structure: None,
         path: Vec::new(),
+        alias: None,
         first: None,
     };
     target.read(value, &mut reader)?;
@@ -82,6 +106,7 @@ pub struct Reader {
     decoding: Decoding,
     structure: Option<&'static str>,
     path: Vec<&'static str>,
+    alias: Option<&'static str>,
     first: Option<Error>,
 }
 
@@ -156,6 +181,49 @@ impl Reader {
     }
 }
 
+impl Reader {
+    /// Reads a field whose type has another name in Go, or that stands in an embedded struct.
+    ///
+    /// # Errors
+    ///
+    /// What `read` returns.
+    pub fn field(
+        &mut self,
+        alias: Option<&'static str>,
+        embedded: Option<&'static str>,
+        read: impl FnOnce(&mut Self) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let outer = std::mem::replace(&mut self.alias, alias);
+        let place = self.path.len().saturating_sub(1);
+        if let Some(embedded) = embedded {
+            self.path.insert(place, embedded);
+        }
+        read(self)?;
+        if embedded.is_some() {
+            self.path.remove(place);
+        }
+        self.alias = outer;
+        Ok(())
+    }
+
+    /// The name that Go has for the type of the field that is being read, where it differs from the type's own.
+    #[must_use]
+    pub fn alias(&self) -> Option<&'static str> {
+        self.alias
+    }
+
+    /// The Go name of a type, or of a list of it, in which the alias stands for the element.
+    fn named<'n>(&self, name: &'n str) -> Cow<'n, str> {
+        match self.alias {
+            Some(alias) => {
+                let element = name.trim_start_matches(['[', ']', '*']);
+                Cow::Owned(name.replace(element, alias))
+            }
+            None => Cow::Borrowed(name),
+        }
+    }
+}
+
 /// The field that Go's JSON fills from `key`: the one of that very name, else the first that matches without case.
 fn declared_name(names: &[&'static str], key: &str) -> Option<&'static str> {
     names
@@ -191,9 +259,13 @@ impl GoType for String {
                     _ => number.to_string(),
                 };
             }
-            _ => reader.mismatch(value, "string"),
+            _ => reader.mismatch(value, &reader.named("string")),
         }
         Ok(())
+    }
+
+    fn skim(skimmer: &mut Skimmer<'_>) -> Option<()> {
+        (skimmer.null() || skimmer.string().is_some()).then_some(())
     }
 }
 
@@ -209,6 +281,10 @@ impl GoType for bool {
             _ => reader.mismatch(value, "bool"),
         }
         Ok(())
+    }
+
+    fn skim(skimmer: &mut Skimmer<'_>) -> Option<()> {
+        matches!(skimmer.scalar()?, b"true" | b"false" | b"null").then_some(())
     }
 }
 
@@ -248,6 +324,14 @@ macro_rules! integers {
                 }
                 Ok(())
             }
+
+            fn skim(skimmer: &mut Skimmer<'_>) -> Option<()> {
+                /// Every integer of so many digits fits into all of these types.
+                const SAFE_DIGITS: usize = 9;
+                let digits = skimmer.scalar()?;
+                (digits == b"null" || digits.len() <= SAFE_DIGITS && digits.iter().all(u8::is_ascii_digit))
+                    .then_some(())
+            }
         }
     )*};
 }
@@ -274,6 +358,14 @@ impl<T: GoType> GoType for Option<T> {
         }
         self.get_or_insert_default().read(value, reader)
     }
+
+    fn skim(skimmer: &mut Skimmer<'_>) -> Option<()> {
+        if skimmer.null() {
+            Some(())
+        } else {
+            T::skim(skimmer)
+        }
+    }
 }
 
 impl<T: GoType> GoType for Box<T> {
@@ -283,6 +375,10 @@ impl<T: GoType> GoType for Box<T> {
 
     fn read(&mut self, value: &Value, reader: &mut Reader) -> Result<(), Error> {
         self.as_mut().read(value, reader)
+    }
+
+    fn skim(skimmer: &mut Skimmer<'_>) -> Option<()> {
+        T::skim(skimmer)
     }
 }
 
@@ -300,9 +396,13 @@ impl<T: GoType> GoType for Vec<T> {
                     slot.read(item, reader)?;
                 }
             }
-            _ => reader.mismatch(value, &Self::go_name()),
+            _ => reader.mismatch(value, &reader.named(&Self::go_name())),
         }
         Ok(())
+    }
+
+    fn skim(skimmer: &mut Skimmer<'_>) -> Option<()> {
+        skimmer.array(T::skim)
     }
 }
 
@@ -325,6 +425,10 @@ impl<T: GoType> GoType for BTreeMap<String, T> {
         }
         Ok(())
     }
+
+    fn skim(skimmer: &mut Skimmer<'_>) -> Option<()> {
+        skimmer.object(|skimmer, _| T::skim(skimmer))
+    }
 }
 
 /// Anything, kept as it is: Go's `json.RawMessage`.
@@ -337,14 +441,28 @@ impl GoType for Value {
         self.clone_from(value);
         Ok(())
     }
+
+    fn skim(skimmer: &mut Skimmer<'_>) -> Option<()> {
+        skimmer.skip().map(drop)
+    }
+}
+
+/// Passes over the value of a field, whose type the way to the field tells.
+#[doc(hidden)]
+pub fn skim_field<S, T: GoType>(_: impl FnOnce(&S) -> &T, skimmer: &mut Skimmer<'_>) -> Option<()> {
+    T::skim(skimmer)
 }
 
 /// Says which Go struct a struct is read as: its name in Go's errors, and the key of every field.
 ///
+/// `as` names the type of text that has one of its own in Go, and `in` the embedded struct that a field stands in.
+///
 /// See [`typed`](crate::typed) for an example. The struct must be `Default`.
 #[macro_export]
 macro_rules! go_struct {
-    ($type:ty, $go_name:literal, { $($key:literal => $field:ident),* $(,)? }) => {
+    ($type:ty, $go_name:literal, {
+        $($key:literal => $field:ident $(as $alias:literal)? $(in $embedded:literal)?),* $(,)?
+    }) => {
         impl $crate::typed::GoType for $type {
             fn go_name() -> ::std::borrow::Cow<'static, str> {
                 ::std::borrow::Cow::Borrowed($go_name)
@@ -356,8 +474,22 @@ macro_rules! go_struct {
                 reader: &mut $crate::typed::Reader,
             ) -> ::std::result::Result<(), $crate::Error> {
                 reader.structure(value, $go_name, &[$($key),*], |reader, name, value| match name {
-                    $($key => $crate::typed::GoType::read(&mut self.$field, value, reader),)*
+                    $($key => reader.field(None$(.or(Some($alias)))?, None$(.or(Some($embedded)))?, |reader| {
+                        $crate::typed::GoType::read(&mut self.$field, value, reader)
+                    }),)*
                     _ => ::std::result::Result::Ok(()),
+                })
+            }
+
+            fn skim(skimmer: &mut $crate::typed::Skimmer<'_>) -> ::std::option::Option<()> {
+                skimmer.object(|skimmer, key| {
+                    $(if key == $key.as_bytes() {
+                        return $crate::typed::skim_field(|target: &Self| &target.$field, skimmer);
+                    })*
+                    if $($crate::typed::resembles($key, key) ||)* false {
+                        return ::std::option::Option::None;
+                    }
+                    skimmer.skip().map(|_| ())
                 })
             }
         }
@@ -383,9 +515,12 @@ mod tests {
         inner: Vec<Inner>,
         pointer: Option<Inner>,
         enabled: bool,
+        modes: Vec<String>,
+        kind: String,
     }
     crate::go_struct!(Outer, "v1.Outer", {
         "name" => name, "inner" => inner, "pointer" => pointer, "enabled" => enabled,
+        "modes" => modes as "v1.Mode", "kind" => kind in "TypeMeta",
     });
 
     fn error(value: &Value) -> String {
@@ -439,6 +574,18 @@ mod tests {
                 "array into Go struct field Inner.pointer.values of type map[string]string",
             ),
             (
+                json!({"modes": [1]}),
+                "number into Go struct field Outer.modes of type v1.Mode",
+            ),
+            (
+                json!({"modes": 1}),
+                "number into Go struct field Outer.modes of type []v1.Mode",
+            ),
+            (
+                json!({"kind": 1}),
+                "number into Go struct field Outer.TypeMeta.kind of type string",
+            ),
+            (
                 json!({"enabled": "yes"}),
                 "string into Go struct field Outer.enabled of type bool",
             ),
@@ -455,6 +602,32 @@ mod tests {
     fn of_several_mismatches_the_first_counts() {
         let text = error(&json!({"enabled": 1, "name": 2}));
         assert!(text.contains("Outer.enabled"), "{text}");
+    }
+
+    #[test]
+    fn text_that_fits_is_found_without_decoding_it() {
+        for (text, expected) in [
+            (
+                r#"{"name": "a\"", "inner": [{"port": 7, "values": {"a": "b"}}, null], "more": [{"x": 1}, "]"]}"#,
+                true,
+            ),
+            (
+                r#"{"name": null, "inner": null, "pointer": {}, "enabled": false}"#,
+                true,
+            ),
+            ("null", true),
+            ("[]", false),
+            (r#"{"name": 1}"#, false),
+            (r#"{"Name": 1}"#, false),
+            (r#"{"na\u006de": 1}"#, false),
+            (r#"{"inner": [{"port": 99999999999}]}"#, false),
+            (r#"{"inner": [{"port": "1"}]}"#, false),
+            (r#"{"enabled": "yes"}"#, false),
+            (r#"{"name": "a"} x"#, false),
+            (r#"{"name": "a""#, false),
+        ] {
+            assert_eq!(fits::<Outer>(text.as_bytes()), expected, "{text}");
+        }
     }
 
     #[test]

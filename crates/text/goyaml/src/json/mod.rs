@@ -52,6 +52,11 @@ pub fn to_value(bytes: &[u8], options: ReadOptions) -> Result<Value, Error> {
     reader::read(bytes, options.numbers)
 }
 
+/// Prints a finite number as `json.Marshal` does; `None` for what JSON has no number for.
+pub fn number_text(number: f64) -> Option<String> {
+    number.is_finite().then(|| crate::numbers::format_json(number))
+}
+
 /// Returns the word that Go's errors have for a kind of JSON value, as in
 /// `json: cannot unmarshal array into Go value of type map[string]interface {}`.
 pub fn kind_word(value: &Value) -> &'static str {
