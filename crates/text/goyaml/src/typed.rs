@@ -19,6 +19,7 @@
 //! assert_eq!(error.to_string(), "json: cannot unmarshal number into Go struct field AppLink.name of type string");
 //! ```
 
+mod bytes;
 mod skim;
 
 use std::borrow::Cow;
@@ -30,6 +31,7 @@ use crate::error::{Error, Stage};
 use crate::go_syntax;
 use crate::json::kind_word;
 use crate::numbers;
+pub use bytes::Bytes;
 pub use skim::{Skimmer, resembles};
 
 /// A type that is read from JSON data as Go reads its counterpart.
