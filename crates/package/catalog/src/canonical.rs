@@ -44,8 +44,8 @@ pub enum Error {
 pub(crate) enum Malformed {
     /// The text ends inside of the value.
     Truncated,
-    /// Something stands where it must not.
-    Syntax,
+    /// Something stands at this index where it must not.
+    Syntax(usize),
 }
 
 /// A number that no float can hold.
@@ -79,7 +79,6 @@ pub fn head(object: &[u8]) -> Result<Head<'_>, Error> {
 /// Scans a text that is one object, and returns the object without white space around it.
 fn scan_whole<'a>(text: &'a [u8], scan: &mut Scan) -> Result<&'a [u8], Error> {
     let value = text.trim_ascii_start();
-    let value = value.get(..value.len()).unwrap_or_default();
     if value.len() > MAX_OBJECT_BYTES {
         return Err(Error::TooLarge(value.len()));
     }

@@ -1,5 +1,7 @@
 //! The objects of a file-based catalog, with the fields that upstream's have, in the order in which they are written.
 
+mod go_types;
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -118,8 +120,41 @@ pub struct Property {
     /// The property's type, such as `olm.package`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The value as it was written; keys keep the order in which they stand.
+    /// The value as it was written; keys keep the order in which they stand. See [`Property::has_value`].
+    #[serde(serialize_with = "null_without_value")]
     pub value: Box<RawValue>,
+}
+
+/// Stands for the value of a property that has none: a number that Go never reads, so that no real value looks so.
+const WITHOUT_VALUE: &str = "1e999";
+
+impl Default for Property {
+    fn default() -> Self {
+        Self {
+            kind: String::new(),
+            value: raw(WITHOUT_VALUE),
+        }
+    }
+}
+
+impl Property {
+    /// Whether the property has a value; one without is written with `null`, and is not valid.
+    #[must_use]
+    pub fn has_value(&self) -> bool {
+        self.value.get() != WITHOUT_VALUE
+    }
+}
+
+/// Takes text that is JSON as it is; other text, which would be a defect, becomes null.
+pub(crate) fn raw(json: impl Into<String>) -> Box<RawValue> {
+    RawValue::from_string(json.into()).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}
+
+fn null_without_value<S: serde::Serializer>(value: &RawValue, serializer: S) -> Result<S::Ok, S::Error> {
+    if value.get() == WITHOUT_VALUE {
+        return serializer.serialize_unit();
+    }
+    value.serialize(serializer)
 }
 
 /// An image that an operator needs.

@@ -74,7 +74,7 @@ impl Scan {
             let mut end = match bytes.get(position) {
                 Some(&opening @ (b'{' | b'[')) => {
                     if self.frames.len() >= MAX_DEPTH {
-                        return Err(Malformed::Syntax);
+                        return Err(Malformed::Syntax(position));
                     }
                     let is_object = opening == b'{';
                     self.frames.push(Frame {
@@ -103,7 +103,7 @@ impl Scan {
                 Some(b't') => self.word(bytes, position, b"true")?,
                 Some(b'f') => self.word(bytes, position, b"false")?,
                 Some(b'n') => self.word(bytes, position, b"null")?,
-                Some(_) => return Err(Malformed::Syntax),
+                Some(_) => return Err(Malformed::Syntax(position)),
                 None => return Err(Malformed::Truncated),
             };
             // The value is complete; so may be the collections around it.
@@ -125,7 +125,7 @@ impl Scan {
                         break;
                     }
                     (Some(b'}'), true) | (Some(b']'), false) => end = self.close(position + 1),
-                    (Some(_), _) => return Err(Malformed::Syntax),
+                    (Some(_), _) => return Err(Malformed::Syntax(position)),
                     (None, _) => return Err(Malformed::Truncated),
                 }
             }
@@ -202,7 +202,7 @@ impl Scan {
     fn key(&mut self, bytes: &[u8], start: usize) -> Result<usize, Malformed> {
         match bytes.get(start) {
             Some(b'"') => {}
-            Some(_) => return Err(Malformed::Syntax),
+            Some(_) => return Err(Malformed::Syntax(start)),
             None => return Err(Malformed::Truncated),
         }
         let Literal {
@@ -213,7 +213,7 @@ impl Scan {
         let colon = self.skip_white_space(bytes, end);
         match bytes.get(colon) {
             Some(b':') => {}
-            Some(_) => return Err(Malformed::Syntax),
+            Some(_) => return Err(Malformed::Syntax(colon)),
             None => return Err(Malformed::Truncated),
         }
         if let Some(frame) = self.frames.last_mut() {
@@ -222,7 +222,6 @@ impl Scan {
             {
                 let last = bytes.get(last_start..last_end).unwrap_or_default();
                 let this = bytes.get(start..end).unwrap_or_default();
-                // The closing quote sorts before every character that may follow instead, save for space and `!`.
                 frame.sorted = if plain && last_plain {
                     unquoted(last) < unquoted(this)
                 } else {
@@ -246,10 +245,11 @@ impl Scan {
         if rest.starts_with(word) {
             return Ok(self.scalar(true, Kind::Verbatim, start, start + word.len()));
         }
-        Err(if word.starts_with(rest) {
+        let equal = rest.iter().zip(word).take_while(|(a, b)| a == b).count();
+        Err(if equal == rest.len() {
             Malformed::Truncated
         } else {
-            Malformed::Syntax
+            Malformed::Syntax(start + equal)
         })
     }
 
@@ -295,7 +295,7 @@ fn number_end(bytes: &[u8], start: usize) -> Result<usize, Malformed> {
         let run = rest.iter().position(|byte| !byte.is_ascii_digit());
         match (run.unwrap_or(rest.len()), rest.is_empty()) {
             (0, true) => Err(Malformed::Truncated),
-            (0, false) => Err(Malformed::Syntax),
+            (0, false) => Err(Malformed::Syntax(from)),
             (run, _) => Ok(from + run),
         }
     };

@@ -69,7 +69,7 @@ pub(crate) fn literal(bytes: &[u8], start: usize) -> Result<Literal, Malformed> 
             }
             Some(b'\\') => {
                 found.plain = false;
-                let (length, canonical) = escape(bytes.get(found.end..).unwrap_or_default())?;
+                let (length, canonical) = escape(bytes, found.end)?;
                 found.canonical &= canonical;
                 found.end += length;
             }
@@ -85,7 +85,7 @@ pub(crate) fn literal(bytes: &[u8], start: usize) -> Result<Literal, Malformed> 
                 }
                 found.end += run.len();
             }
-            Some(_) => return Err(Malformed::Syntax),
+            Some(_) => return Err(Malformed::Syntax(found.end)),
             None => return Err(Malformed::Truncated),
         }
     }
@@ -97,20 +97,21 @@ fn has_line_separator(text: &[u8]) -> bool {
         .any(|window| matches!(window, [0xE2, 0x80, 0xA8 | 0xA9]))
 }
 
-/// Returns the length of the escape that `bytes` starts with, and whether Go would write it so.
-fn escape(bytes: &[u8]) -> Result<(usize, bool), Malformed> {
-    match bytes.get(1) {
+/// Returns the length of the escape at `start`, and whether Go would write it so.
+fn escape(bytes: &[u8], start: usize) -> Result<(usize, bool), Malformed> {
+    let rest = bytes.get(start..).unwrap_or_default();
+    match rest.get(1) {
         Some(b'"' | b'\\' | b'n' | b'r' | b't' | b'b' | b'f') => Ok((2, true)),
         Some(b'/') => Ok((2, false)),
         Some(b'u') => {
             for index in 2..6 {
-                match bytes.get(index) {
+                match rest.get(index) {
                     Some(byte) if byte.is_ascii_hexdigit() => {}
-                    Some(_) => return Err(Malformed::Syntax),
+                    Some(_) => return Err(Malformed::Syntax(start + index)),
                     None => return Err(Malformed::Truncated),
                 }
             }
-            let canonical = match bytes.get(2..6) {
+            let canonical = match rest.get(2..6) {
                 Some(b"2028" | b"2029") => true,
                 Some([b'0', b'0', b'0', low]) => matches!(low, b'0'..=b'7' | b'b' | b'e' | b'f'),
                 Some([b'0', b'0', b'1', low]) => matches!(low, b'0'..=b'9' | b'a'..=b'f'),
@@ -118,7 +119,7 @@ fn escape(bytes: &[u8]) -> Result<(usize, bool), Malformed> {
             };
             Ok((6, canonical))
         }
-        Some(_) => Err(Malformed::Syntax),
+        Some(_) => Err(Malformed::Syntax(start + 1)),
         None => Err(Malformed::Truncated),
     }
 }
