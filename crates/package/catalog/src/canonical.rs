@@ -13,7 +13,7 @@ mod write;
 use thiserror::Error;
 
 pub use head::{Head, HeadError};
-pub(crate) use refusal::with_place;
+pub(crate) use refusal::indented;
 use scan::Scan;
 
 /// How large one object may be, in bytes: positions are kept in 32 bits, and real objects stay below 2 MiB.

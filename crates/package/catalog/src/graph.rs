@@ -1,1 +1,4 @@
 //! Upgrade graphs drawn as mermaid text or SVG.
+
+pub mod mermaid;
+pub mod svg;

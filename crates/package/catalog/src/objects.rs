@@ -1,6 +1,7 @@
 //! The objects of a file-based catalog, with the fields that upstream's have, in the order in which they are written.
 
 mod go_types;
+pub mod properties;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;

@@ -15,7 +15,10 @@ use std::path::Path;
 
 use thiserror::Error;
 
-pub(crate) use decode::{BUNDLE, CHANNEL, DEPRECATIONS, PACKAGE, missing_schema};
+pub(crate) use decode::{
+    BUNDLE, CHANNEL, DEPRECATIONS, PACKAGE, bundle, channel, check_bundle_object, deprecations,
+    missing_schema, package,
+};
 pub(crate) use stream::Found;
 use stream::{Interruption, Scratch};
 pub use walk::Source;

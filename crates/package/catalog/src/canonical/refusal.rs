@@ -32,7 +32,7 @@ pub(super) fn check(scan: &Scan, value: &[u8]) -> Result<(), Error> {
 }
 
 /// Adds the text to a message about it, indented, with a mark before the byte at `offset`.
-pub(crate) fn with_place(message: &str, text: &[u8], offset: usize) -> String {
+fn with_place(message: &str, text: &[u8], offset: usize) -> String {
     if text.is_empty() || offset > text.len() {
         return message.to_owned();
     }
@@ -64,7 +64,7 @@ fn place_in(pretty: &[u8], text: &[u8], offset: usize) -> Option<usize> {
 }
 
 /// Indents valid JSON by four spaces a level, as `json.Indent` does.
-fn indented(text: &[u8]) -> Vec<u8> {
+pub(crate) fn indented(text: &[u8]) -> Vec<u8> {
     const INDENT: &[u8] = b"    ";
     let mut out = Vec::with_capacity(text.len() * 2);
     let mut depth = 0_usize;

@@ -2,11 +2,12 @@
 
 use base64::Engine as _;
 use gotemplate::format::quoted;
-use goyaml::typed::{self, Bytes, GoType};
+use goyaml::typed;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
+use crate::objects::properties::{BUNDLE_OBJECT, BundleObject, decode};
 use crate::objects::{Bundle, Channel, Deprecations, Package, Property, RelatedImage};
 
 /// The schema of packages.
@@ -18,9 +19,6 @@ pub(crate) const BUNDLE: &str = "olm.bundle";
 /// The schema of deprecations.
 pub(crate) const DEPRECATIONS: &str = "olm.deprecations";
 
-/// The type of properties that hold a manifest.
-const BUNDLE_OBJECT: &str = "olm.bundle.object";
-
 /// The words for an object that does not say what it is.
 pub(crate) fn missing_schema(blob: &[u8]) -> String {
     let end = if blob.is_empty() { "" } else { "\n" };
@@ -30,34 +28,26 @@ pub(crate) fn missing_schema(blob: &[u8]) -> String {
     )
 }
 
-/// Reads canonical JSON as a Go type.
-fn typed_object<T: GoType>(blob: &[u8]) -> Result<T, String> {
-    let value = goyaml::json::to_value(blob, goyaml::ReadOptions::default());
-    value
-        .and_then(|value| typed::decode(&value))
-        .map_err(|error| error.to_string())
-}
-
 /// Reads an `olm.package`.
 pub(crate) fn package(blob: &[u8]) -> Result<Package, String> {
-    typed_object(blob).map_err(|error| format!("parse package: {error}"))
+    decode(blob).map_err(|error| format!("parse package: {error}"))
 }
 
 /// Reads an `olm.channel`.
 pub(crate) fn channel(blob: &[u8]) -> Result<Channel, String> {
-    typed_object(blob).map_err(|error| format!("parse channel: {error}"))
+    decode(blob).map_err(|error| format!("parse channel: {error}"))
 }
 
 /// Reads an `olm.deprecations`.
 pub(crate) fn deprecations(blob: &[u8]) -> Result<Deprecations, String> {
-    typed_object(blob).map_err(|error| format!("parse deprecation: {error}"))
+    decode(blob).map_err(|error| format!("parse deprecation: {error}"))
 }
 
 /// Reads an `olm.bundle`, and checks the manifests in it.
 pub(crate) fn bundle(blob: &[u8]) -> Result<Bundle, String> {
     let bundle = match serde_json::from_slice::<PlainBundle>(blob) {
         Ok(plain) => plain.into_bundle(),
-        Err(_) => typed_object(blob).map_err(|error| format!("parse bundle: {error}"))?,
+        Err(_) => decode(blob).map_err(|error| format!("parse bundle: {error}"))?,
     };
     for (index, property) in bundle.properties.iter().enumerate() {
         if property.kind == BUNDLE_OBJECT {
@@ -119,12 +109,6 @@ impl PlainBundle {
     }
 }
 
-#[derive(Default)]
-struct BundleObject {
-    data: Bytes,
-}
-goyaml::go_struct!(BundleObject, "property.BundleObject", { "data" => data });
-
 /// What is wrong with a manifest inside of a bundle.
 pub(crate) enum BadBundleObject {
     Value(String),
@@ -152,7 +136,7 @@ pub(crate) fn check_bundle_object(value: Option<&[u8]>) -> Result<(), BadBundleO
     if typed::fits::<BundleObject>(value) && starts_as_json(value) {
         return Ok(());
     }
-    let object: BundleObject = typed_object(value).map_err(BadBundleObject::Value)?;
+    let object: BundleObject = decode(value).map_err(BadBundleObject::Value)?;
     let data = object.data.0.unwrap_or_default();
     if String::from_utf8_lossy(&data).trim_start().starts_with('{') {
         return Ok(());
