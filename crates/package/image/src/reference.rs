@@ -218,6 +218,11 @@ impl fmt::Debug for Reference {
     }
 }
 
+/// Returns whether a text is the host of a registry, with or without a port.
+pub(crate) fn is_host(text: &str) -> bool {
+    grammar::is_domain(text, grammar::Hosts::WithIpv6)
+}
+
 /// Returns what upstream says about a pull spec that it can't read, and nothing about one that it can.
 pub fn normalized_error(text: &str) -> Option<String> {
     grammar::parse(text, grammar::Hosts::NamesOnly)

@@ -146,7 +146,8 @@ fn split_version(version: &str) -> Option<(Option<&str>, Option<&str>)> {
     (tag.is_none_or(is_tag) && digest.is_none_or(looks_like_digest)).then_some((tag, digest))
 }
 
-fn is_domain(text: &str, hosts: Hosts) -> bool {
+/// Returns whether `text` is a host, with or without a port.
+pub(super) fn is_domain(text: &str, hosts: Hosts) -> bool {
     let (host, port) = match text.rfind(':') {
         Some(colon) if !text[colon..].contains(']') => (&text[..colon], Some(&text[colon + 1..])),
         _ => (text, None),

@@ -1,0 +1,117 @@
+//! Credential helpers: programs named `docker-credential-…` that keep passwords in a keychain.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde::Deserialize;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::Command;
+
+use super::{Login, Secret};
+
+/// How long a helper may take. Some ask a cloud service; one that waits for a person must not hang a build forever.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
+
+/// The longest answer that is read.
+const ANSWER_LIMIT: u64 = 1 << 20;
+
+/// What a helper prints when it simply has no password for a registry.
+const NOT_FOUND: &str = "credentials not found in native keychain";
+
+/// Why a credential helper gave no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum HelperError {
+    /// The name in the file can't be the rest of a program's name.
+    #[error("{0:?} is not the name of a helper; correct the file")]
+    Name(String),
+    /// The program isn't installed.
+    #[error("it is not in PATH; install it or remove it from the file")]
+    NotInstalled,
+    /// The program couldn't be started or talked to.
+    #[error("{0}; check that it can be run")]
+    Process(#[from] std::io::Error),
+    /// The program took too long.
+    #[error("no answer within {} seconds; run it by hand to see what it waits for", TIME_LIMIT.as_secs())]
+    TimeOut,
+    /// The program reported an error.
+    #[error("it failed: {0}; run it by hand to see why")]
+    Failed(String),
+    /// The program's answer isn't a name and a secret.
+    #[error("its answer is not the JSON of a credential helper; update it")]
+    Answer,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Answer {
+    #[serde(default)]
+    username: String,
+    #[serde(default)]
+    secret: String,
+}
+
+/// Asks `docker-credential-<helper>` for the login of `registry`.
+pub(super) async fn ask(
+    helper: &str,
+    registry: &str,
+    search_path: Option<&OsStr>,
+) -> Result<Login, HelperError> {
+    let plain = |character: char| character.is_ascii_alphanumeric() || matches!(character, '-' | '_' | '.');
+    if helper.is_empty() || !helper.chars().all(plain) {
+        return Err(HelperError::Name(helper.to_owned()));
+    }
+    let name = format!("docker-credential-{helper}");
+    let program = find(&name, search_path).ok_or(HelperError::NotInstalled)?;
+    tokio::time::timeout(TIME_LIMIT, run(&program, registry))
+        .await
+        .map_err(|_| HelperError::TimeOut)?
+}
+
+async fn run(program: &Path, registry: &str) -> Result<Login, HelperError> {
+    let mut child = Command::new(program)
+        .arg("get")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .kill_on_drop(true)
+        .spawn()?;
+    if let Some(mut input) = child.stdin.take() {
+        // A helper that fails at once may have closed its input already; its answer says why.
+        let _ = input.write_all(registry.as_bytes()).await;
+    }
+    let mut answer = Vec::new();
+    if let Some(output) = child.stdout.take() {
+        output.take(ANSWER_LIMIT).read_to_end(&mut answer).await?;
+    }
+    let status = child.wait().await?;
+    if !status.success() {
+        let message = String::from_utf8_lossy(&answer).trim().to_owned();
+        if message == NOT_FOUND || message.ends_with(NOT_FOUND) {
+            return Ok(Login::Anonymous);
+        }
+        let first_line = message.lines().next().unwrap_or_default().to_owned();
+        return Err(HelperError::Failed(if first_line.is_empty() {
+            status.to_string()
+        } else {
+            first_line
+        }));
+    }
+    let answer: Answer = serde_json::from_slice(&answer).map_err(|_| HelperError::Answer)?;
+    Ok(match answer.username.as_str() {
+        "" if answer.secret.is_empty() => Login::Anonymous,
+        "<token>" => Login::IdentityToken(Secret::new(answer.secret)),
+        _ => Login::Password {
+            username: answer.username,
+            password: Secret::new(answer.secret),
+        },
+    })
+}
+
+fn find(name: &str, search_path: Option<&OsStr>) -> Option<PathBuf> {
+    std::env::split_paths(search_path?)
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(name))
+        .find(|candidate| candidate.is_file())
+}
