@@ -21,7 +21,6 @@ mod functions;
 mod go_characters;
 mod go_error;
 mod go_expression;
-mod go_url;
 mod keys;
 mod time;
 
@@ -36,6 +35,7 @@ pub mod diagnosis;
 pub mod directory;
 pub mod engine;
 pub mod explanation;
+pub mod go_url;
 pub mod host;
 pub mod ignore;
 pub mod inspection;

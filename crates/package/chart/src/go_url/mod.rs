@@ -13,14 +13,21 @@ use self::escape::{Part, decode, encode, is_encoded};
 
 /// The parts of an address, decoded but for query and opaque part.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Url {
-    pub(crate) scheme: Vec<u8>,
-    pub(crate) opaque: Vec<u8>,
-    pub(crate) user: Option<UserInfo>,
-    pub(crate) host: Vec<u8>,
-    pub(crate) path: Vec<u8>,
-    pub(crate) query: Vec<u8>,
-    pub(crate) fragment: Vec<u8>,
+pub struct Url {
+    /// The scheme in lower case, such as `https`; empty if there is none.
+    pub scheme: Vec<u8>,
+    /// What follows a scheme without a slash, as in `mailto:someone`.
+    pub opaque: Vec<u8>,
+    /// Who asks.
+    pub user: Option<UserInfo>,
+    /// The host, with its port.
+    pub host: Vec<u8>,
+    /// The path.
+    pub path: Vec<u8>,
+    /// What follows the question mark, as written.
+    pub query: Vec<u8>,
+    /// What follows the hash sign.
+    pub fragment: Vec<u8>,
     /// How path and fragment were written, where that is sound but not how they would be encoded.
     written_path: Option<Vec<u8>>,
     written_fragment: Option<Vec<u8>>,
@@ -32,7 +39,7 @@ pub(crate) struct Url {
 
 /// A user's name and maybe password, decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct UserInfo {
+pub struct UserInfo {
     name: Vec<u8>,
     password: Option<Vec<u8>>,
 }
@@ -47,7 +54,11 @@ enum Place {
 
 impl Url {
     /// Takes an address apart, with the errors of Go's `url.Parse`.
-    pub(crate) fn parse(text: impl AsRef<[u8]>) -> Result<Url, String> {
+    ///
+    /// # Errors
+    ///
+    /// What Go says of text that is no address.
+    pub fn parse(text: impl AsRef<[u8]>) -> Result<Url, String> {
         let text = text.as_ref();
         let (main, fragment) = cut(text, b'#');
         let mut url = Url::parse_main(main, Place::Anywhere).map_err(|error| failed(main, &error))?;
@@ -59,7 +70,11 @@ impl Url {
     }
 
     /// Takes an address apart as it stands in an HTTP request: absolute, or a path from the root.
-    pub(crate) fn parse_request(text: impl AsRef<[u8]>) -> Result<Url, String> {
+    ///
+    /// # Errors
+    ///
+    /// What Go's `url.ParseRequestURI` says of text that is no such address.
+    pub fn parse_request(text: impl AsRef<[u8]>) -> Result<Url, String> {
         let text = text.as_ref();
         Url::parse_main(text, Place::Request).map_err(|error| failed(text, &error))
     }
@@ -182,7 +197,9 @@ impl fmt::Display for Url {
 }
 
 impl UserInfo {
-    pub(crate) fn to_text(&self) -> Vec<u8> {
+    /// Puts name and password together, as Go's `Userinfo.String` does.
+    #[must_use]
+    pub fn to_text(&self) -> Vec<u8> {
         let mut text = encode(&self.name, Part::User);
         if let Some(password) = &self.password {
             text.push(b':');
