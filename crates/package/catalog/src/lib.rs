@@ -11,6 +11,7 @@
 pub mod canonical;
 pub mod diff;
 pub mod edges;
+mod first_document;
 pub mod graph;
 pub mod grpc;
 pub mod guard;

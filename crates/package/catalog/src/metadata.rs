@@ -12,9 +12,8 @@ use goyaml::ReadOptions;
 use goyaml::json::Escape;
 use serde::Serialize;
 use serde_json::Value;
-use serde_json::value::RawValue;
 
-use crate::objects::{Bundle, Catalog, Property};
+use crate::objects::{Bundle, Catalog, Property, raw};
 use crate::rendering::{BUNDLE_OBJECT, CSV_METADATA};
 
 /// How far a catalog's objects are brought up to date; each level includes those before it.
@@ -137,9 +136,7 @@ pub fn of_version(version: &ClusterServiceVersion, metadata: Metadata) -> Proper
     let text = goyaml::json::to_string(&value, Escape::None).ok();
     Property {
         kind: CSV_METADATA.to_owned(),
-        value: text
-            .and_then(|text| RawValue::from_string(text).ok())
-            .unwrap_or_else(|| RawValue::NULL.to_owned()),
+        value: raw(text.unwrap_or_default()),
     }
 }
 
@@ -289,8 +286,8 @@ pub fn minify(catalog: &mut Catalog) {
             }
         }
         let text = goyaml::json::to_string(&fields, Escape::None).ok();
-        if let Some(value) = text.and_then(|text| RawValue::from_string(text).ok()) {
-            property.value = value;
+        if let Some(text) = text {
+            property.value = raw(text);
         }
     }
 }

@@ -4,7 +4,7 @@
 //! objects or YAML documents; files are read one after the other, an object at a time, so that a catalog of any size
 //! passes through little memory.
 
-mod decode;
+pub(crate) mod decode;
 mod ignore;
 mod stream;
 mod walk;

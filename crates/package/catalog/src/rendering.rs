@@ -18,7 +18,6 @@ mod raw_version;
 
 use bundle::files::BundleFiles;
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use crate::metadata::{self, Metadata, MigrationError};
 use crate::objects::{Bundle, Icon, Property, RelatedImage};
@@ -186,14 +185,15 @@ impl TextProperty {
     }
 
     fn into_property(self) -> Property {
-        let value = if self.value.is_empty() {
-            "null".to_owned()
-        } else {
-            self.value
-        };
+        if self.value.is_empty() {
+            return Property {
+                kind: self.kind,
+                ..Property::default()
+            };
+        }
         Property {
             kind: self.kind,
-            value: RawValue::from_string(value).unwrap_or_else(|_| RawValue::NULL.to_owned()),
+            value: crate::objects::raw(self.value),
         }
     }
 }

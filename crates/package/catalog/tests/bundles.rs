@@ -20,36 +20,16 @@ fn json(rendered: &RenderedBundle) -> String {
     })
 }
 
-fn compare(ours: &str, expected: &Path, failures: &mut Vec<String>) {
-    let theirs = fs::read_to_string(expected).expect("an expectation");
-    if ours != theirs {
-        let line = ours
-            .lines()
-            .zip(theirs.lines())
-            .position(|(one, other)| one != other);
-        let show = |text: &str| -> String {
-            let line = line.and_then(|line| text.lines().nth(line)).unwrap_or("the end");
-            line.chars().take(300).collect()
-        };
-        failures.push(format!(
-            "{} line {line:?}:\n  ours   {}\n  theirs {}",
-            expected.display(),
-            show(ours),
-            show(&theirs)
-        ));
-    }
-}
-
 /// Renders and migrates one bundle, and compares both with the files `expected.json` and `expected.migrated.json`.
 fn check(directory: &Path, image: &str, expected: &Path, failures: &mut Vec<String>) -> Result<(), String> {
     let files = BundleFiles::read_directory(directory).expect("a bundle");
     let mut rendered = render(&files, image).map_err(|error| error.to_string())?;
     let beside = |ending: &str| expected.with_file_name(format!("{}{ending}", name_of(expected)));
-    compare(&json(&rendered), &beside(".json"), failures);
+    written::compare(&json(&rendered), &beside(".json"), failures);
     rendered
         .migrate(Metadata::Full)
         .map_err(|error| format!("migrate: {error}"))?;
-    compare(&json(&rendered), &beside(".migrated.json"), failures);
+    written::compare(&json(&rendered), &beside(".migrated.json"), failures);
     Ok(())
 }
 
@@ -77,12 +57,7 @@ fn real_bundles_render_as_opm_renders_them() {
         }
     }
     assert!(index.lines().count() > 100, "the index lists every bundle");
-    assert!(
-        failures.is_empty(),
-        "{} differ:\n{}",
-        failures.len(),
-        failures.join("\n")
-    );
+    written::report(&failures);
 }
 
 #[test]
@@ -106,7 +81,7 @@ fn bundles_without_an_image_keep_their_objects() {
         check(&directory, "", &file.with_file_name(name), &mut failures).expect("it renders");
     }
     assert!(count > 0, "there are some");
-    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    written::report(&failures);
 }
 
 #[test]
@@ -130,10 +105,5 @@ fn made_bundles_render_or_fail_as_opm_says() {
         }
     }
     assert!(count > 50, "every case is there");
-    assert!(
-        failures.is_empty(),
-        "{} differ:\n{}",
-        failures.len(),
-        failures.join("\n")
-    );
+    written::report(&failures);
 }

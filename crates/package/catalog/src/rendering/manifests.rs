@@ -1,17 +1,11 @@
 //! The objects of a bundle's `manifests` directory: the first document of every file, as Kubernetes' decoder sees it.
 
-use std::borrow::Cow;
-
 use bundle::cluster_service_version::KIND;
 use bundle::files::BundleFiles;
-use goyaml::ReadOptions;
-use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::RenderError;
-
-/// How far into a file a brace makes it JSON.
-const GUESSED_BYTES: usize = 30;
+use crate::first_document;
 
 /// An object that says its kind.
 pub(super) struct Object {
@@ -31,7 +25,8 @@ pub(super) fn read(files: &BundleFiles) -> Result<Vec<Object>, RenderError> {
         if name.contains('/') || name.starts_with('.') {
             continue;
         }
-        let Some(object) = first_document(bytes, object) else {
+        // What can't be read is left out; opm only warns.
+        let Ok(object) = first_document::read(bytes, first_document::BUNDLE_SNIFFED_BYTES, object) else {
             continue;
         };
         if object.kind == KIND {
@@ -49,7 +44,7 @@ pub(super) fn read(files: &BundleFiles) -> Result<Vec<Object>, RenderError> {
 }
 
 /// Takes data for an object: it must say its kind, and its group and version must be well-formed.
-fn object(mut value: Value) -> Option<Object> {
+fn object(mut value: Value) -> Result<Object, String> {
     as_kubernetes_numbers(&mut value);
     let text = |key| {
         value
@@ -60,9 +55,9 @@ fn object(mut value: Value) -> Option<Object> {
     };
     let (kind, api_version) = (text("kind"), text("apiVersion"));
     if !value.is_object() || kind.is_empty() || api_version.matches('/').count() > 1 {
-        return None;
+        return Err("Object 'Kind' is missing".to_owned());
     }
-    Some(Object {
+    Ok(Object {
         kind,
         api_version,
         value,
@@ -87,91 +82,22 @@ fn as_kubernetes_numbers(value: &mut Value) {
     }
 }
 
-/// Reads the first document of a file and gives it to `accept`; JSON that is not accepted is tried as YAML.
-pub(super) fn first_document<T>(bytes: &[u8], accept: impl Fn(Value) -> Option<T>) -> Option<T> {
-    let guessed = bytes.get(..GUESSED_BYTES).unwrap_or(bytes);
-    let mut yaml = bytes;
-    if String::from_utf8_lossy(guessed).trim_start().starts_with('{') {
-        if let Some(accepted) = first_json_value(bytes).and_then(&accept) {
-            return Some(accepted);
-        }
-        yaml = behind_leading_blanks(bytes);
-    }
-    let chunk = first_chunk(yaml)?;
-    let value = goyaml::to_value(&chunk).ok()?;
-    accept(value)
-}
-
-/// The text of the first JSON value of a file that starts with one.
-pub(super) fn first_json_text(bytes: &[u8]) -> Option<&[u8]> {
-    let mut values = serde_json::Deserializer::from_slice(bytes).into_iter::<IgnoredAny>();
-    values.next()?.ok()?;
-    bytes.get(..values.byte_offset())
-}
-
-fn first_json_value(bytes: &[u8]) -> Option<Value> {
-    goyaml::json::to_value(first_json_text(bytes)?, ReadOptions::default()).ok()
-}
-
-/// What is left of a file when blanks up to the end of their line are taken away.
-fn behind_leading_blanks(bytes: &[u8]) -> &[u8] {
-    let blank = bytes
-        .iter()
-        .take_while(|byte| byte.is_ascii_whitespace() && **byte != b'\n')
-        .count();
-    let rest = bytes.get(blank..).unwrap_or_default();
-    rest.strip_prefix(b"\n").unwrap_or(rest)
-}
-
-/// The file up to its second document; `None` if there is nothing, or more than a comment behind a separator.
-pub(super) fn first_chunk(bytes: &[u8]) -> Option<Cow<'_, [u8]>> {
-    let mut end = 0;
-    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-        if let Some(rest) = line.strip_prefix(b"---") {
-            let rest = rest.trim_ascii();
-            if !rest.is_empty() && !rest.starts_with(b"#") {
-                return None;
-            }
-            // A separator at the very start belongs to the first document.
-            if end > 0 {
-                return bytes.get(..end).map(Cow::Borrowed);
-            }
-        }
-        end += line.len();
-    }
-    match bytes.last()? {
-        b'\n' => Some(Cow::Borrowed(bytes)),
-        // Lines are read one by one and each gets its end, also the last.
-        _ => Some(Cow::Owned([bytes, b"\n"].concat())),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn kind(text: &str) -> Option<String> {
-        first_document(text.as_bytes(), object).map(|object| object.kind)
-    }
-
     #[test]
-    fn the_first_document_of_a_file_is_its_object() {
-        for (text, expected) in [
-            ("kind: A\n---\nkind: B\n", Some("A")),
-            ("---\nkind: A\n---\nkind: B\n", Some("A")),
-            ("# a comment\n--- # more\nkind: A\n", None),
-            ("---\n---\nkind: A\n", None),
-            ("kind: A\n--- x\n", None),
-            ("{\"kind\": \"A\"}{\"kind\": \"B\"}", Some("A")),
-            ("{kind: A}", Some("A")),
-            ("{kind: A", None),
-            ("kind: 7\n", None),
-            ("kind: A\napiVersion: a/b/c\n", None),
-            ("- kind: A\n", None),
-            ("", None),
-            ("kind: |\n  A", Some("A\n")),
+    fn an_object_says_its_kind_and_a_well_formed_version() {
+        for (value, expected) in [
+            (serde_json::json!({"kind": "A"}), Some("A")),
+            (serde_json::json!({"kind": "A", "apiVersion": "a/b"}), Some("A")),
+            (serde_json::json!({"kind": "A", "apiVersion": "a/b/c"}), None),
+            (serde_json::json!({"kind": 7}), None),
+            (serde_json::json!([{"kind": "A"}]), None),
+            (serde_json::json!(null), None),
         ] {
-            assert_eq!(kind(text).as_deref(), expected, "{text:?}");
+            let kind = object(value.clone()).ok().map(|object| object.kind);
+            assert_eq!(kind.as_deref(), expected, "{value}");
         }
     }
 }

@@ -7,9 +7,9 @@ use goyaml::json::Escape;
 use goyaml::typed::{Decoding, GoType, decode_with};
 use serde_json::Value;
 
-use super::manifests::{first_chunk, first_document, first_json_text};
 use super::properties::property_list;
 use super::{RenderError, TextProperty, json};
+use crate::first_document;
 
 /// What `metadata` says of a bundle.
 #[derive(Debug)]
@@ -104,13 +104,10 @@ struct Content<'f> {
 
 impl<'f> Content<'f> {
     fn read(bytes: &'f [u8]) -> Option<Self> {
-        let json = first_json_text(bytes)
+        let value = first_document::read(bytes, first_document::BUNDLE_SNIFFED_BYTES, Ok).ok()?;
+        let json = first_document::json_text(bytes)
             .filter(|text| text.trim_ascii_start().starts_with(b"{"))
             .and_then(|text| std::str::from_utf8(text).ok());
-        if json.is_none() && first_chunk(bytes).is_none() {
-            return None;
-        }
-        let value = first_document(bytes, Some)?;
         Some(Self { value, json })
     }
 

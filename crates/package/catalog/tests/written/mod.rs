@@ -1,63 +1,54 @@
-//! Catalogs as opm writes them.
+//! Catalogs as text, and how they differ from what is expected.
+
+use std::fs;
+use std::path::Path;
 
 use catalog::objects::Catalog;
+use catalog::writing;
 
-/// A catalog as a stream of JSON.
-pub fn json(catalog: &Catalog) -> String {
-    let mut out = String::new();
-    for bundle in catalog.bundles.iter().filter(|bundle| !bundle.package.is_empty()) {
-        let text = serde_json::to_string(bundle).expect("JSON");
-        out.push_str(&indent(&text.replacen('{', "{\"schema\":\"olm.bundle\",", 1)));
-        out.push('\n');
-    }
-    out
+/// A catalog as a stream of JSON objects.
+pub(crate) fn json(catalog: &Catalog) -> String {
+    let mut out = Vec::new();
+    writing::write_json(catalog, &mut out).expect("JSON");
+    String::from_utf8(out).expect("text")
 }
-fn indent(text: &str) -> String {
-    let mut out = String::new();
-    let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        if in_text {
-            out.push(c);
-            if escaped {
-                escaped = false
-            } else if c == '\\' {
-                escaped = true
-            } else if c == '"' {
-                in_text = false
-            }
-            continue;
-        }
-        match c {
-            '"' => {
-                in_text = true;
-                out.push(c)
-            }
-            '{' | '[' => {
-                out.push(c);
-                if matches!(chars.peek(), Some('}' | ']')) {
-                    out.push(chars.next().unwrap());
-                    continue;
-                }
-                depth += 1;
-                out.push('\n');
-                out.push_str(&"    ".repeat(depth));
-            }
-            '}' | ']' => {
-                depth -= 1;
-                out.push('\n');
-                out.push_str(&"    ".repeat(depth));
-                out.push(c)
-            }
-            ',' => {
-                out.push(c);
-                out.push('\n');
-                out.push_str(&"    ".repeat(depth))
-            }
-            ':' => out.push_str(": "),
-            ' ' | '\n' | '\t' | '\r' => {}
-            _ => out.push(c),
-        }
+
+/// A catalog as a stream of YAML documents.
+#[allow(dead_code, reason = "not every test that uses this module writes YAML")]
+pub(crate) fn yaml(catalog: &Catalog) -> String {
+    let mut out = Vec::new();
+    writing::write_yaml(catalog, &mut out).expect("YAML");
+    String::from_utf8(out).expect("text")
+}
+
+/// Notes where a text first differs from the file that holds the expected one.
+pub(crate) fn compare(ours: &str, expected: &Path, failures: &mut Vec<String>) {
+    let theirs = fs::read_to_string(expected).expect("an expectation");
+    if ours == theirs {
+        return;
     }
-    out
+    let line = ours
+        .lines()
+        .zip(theirs.lines())
+        .position(|(one, other)| one != other);
+    let show = |text: &str| -> String {
+        let line = line.and_then(|line| text.lines().nth(line)).unwrap_or("the end");
+        line.chars().take(300).collect()
+    };
+    failures.push(format!(
+        "{} line {line:?}:\n  ours   {}\n  theirs {}",
+        expected.display(),
+        show(ours),
+        show(&theirs)
+    ));
+}
+
+/// Fails if there are failures, and shows them.
+pub(crate) fn report(failures: &[String]) {
+    assert!(
+        failures.is_empty(),
+        "{} differ:\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
 }
