@@ -1,7 +1,11 @@
-//! Renders a chart again and again in one process, and says what the first and the later renders cost.
+//! Says what baton's work costs in one process, to compare with the peers.
 //!
-//! `bench CHART [ROUNDS]` prints three numbers: CPU milliseconds of the first round (loading, parsing and rendering),
-//! the median of the later rounds (rendering the loaded chart), and the bytes rendered.
+//! `bench CHART [ROUNDS]` renders a chart again and again, and prints three numbers: CPU milliseconds of the first round
+//! (loading, parsing and rendering), the median of the later rounds (rendering the loaded chart), and the bytes rendered.
+//!
+//! `bench catalog-load DIRECTORY` loads and validates a catalog, and prints CPU seconds and the peak of memory in MiB.
+
+mod catalog_load;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -25,9 +29,12 @@ fn cpu_milliseconds() -> f64 {
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let Some(path) = arguments.next() else {
-        eprintln!("usage: bench CHART [ROUNDS]");
+        eprintln!("usage: bench CHART [ROUNDS] | bench catalog-load DIRECTORY");
         return ExitCode::from(2);
     };
+    if path == "catalog-load" {
+        return report_catalog_load(&arguments.next().unwrap_or_default());
+    }
     let rounds: usize = arguments
         .next()
         .and_then(|rounds| rounds.parse().ok())
@@ -35,6 +42,19 @@ fn main() -> ExitCode {
     match measure(Path::new(&path), rounds.max(2)) {
         Ok((first, later, bytes)) => {
             println!("{first:.2} {later:.2} {bytes}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("Error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn report_catalog_load(directory: &str) -> ExitCode {
+    match catalog_load::measure(Path::new(directory)) {
+        Ok(cost) => {
+            println!("{:.2} {:.0}", cost.cpu_seconds, cost.peak_mebibytes);
             ExitCode::SUCCESS
         }
         Err(error) => {
