@@ -1,1 +1,80 @@
 //! The gRPC API of a served catalog, `api.Registry`.
+//!
+//! ```text
+//! proto/registry.proto ─ xtask ─► generated ─┬─ messages: for clients
+//!                                            └─ server: registry, experimental ─► Store
+//! health, reflection: for probes and tools
+//! ```
+
+mod encoded;
+mod experimental;
+mod health;
+mod registry;
+
+use std::future::Future;
+use std::sync::Arc;
+
+use tokio::net::TcpListener;
+use tokio_stream::wrappers::TcpListenerStream;
+use tonic::transport::Server;
+use tonic_health::pb::health_server::HealthServer;
+
+use crate::store::CurrentStore;
+use experimental::ExperimentalService;
+use health::HealthService;
+use registry::RegistryService;
+use server::experimental_registry_server::ExperimentalRegistryServer;
+use server::registry_server::RegistryServer;
+
+/// The messages of `api.Registry`, and a client for it.
+#[expect(missing_docs, clippy::pedantic, reason = "generated from proto/registry.proto")]
+pub mod messages {
+    include!("grpc/generated/messages.rs");
+}
+
+#[expect(unreachable_pub, clippy::pedantic, reason = "generated from proto/registry.proto")]
+mod server {
+    include!("grpc/generated/server.rs");
+}
+
+/// The descriptions of the API, for tools that ask for them by gRPC reflection.
+pub const DESCRIPTORS: &[u8] = include_bytes!("grpc/generated/registry.bin");
+
+/// Why a catalog can't be served.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The connection handling failed.
+    #[error("cannot serve the catalog: {0}")]
+    Transport(#[from] tonic::transport::Error),
+    /// The descriptions of the API contradict each other.
+    #[error("cannot describe the catalog's API: {0}")]
+    Reflection(#[from] tonic_reflection::server::Error),
+}
+
+/// Serves the store of the moment on `listener` until `shutdown` is done; then answers what was asked before, and
+/// returns.
+pub async fn serve(
+    current: Arc<CurrentStore>,
+    listener: TcpListener,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), ServeError> {
+    Server::builder()
+        .add_service(RegistryServer::new(RegistryService::new(Arc::clone(&current))))
+        .add_service(ExperimentalRegistryServer::new(ExperimentalService::new(current)))
+        .add_service(HealthServer::new(HealthService))
+        .add_service(descriptions().build_v1()?)
+        .add_service(descriptions().build_v1alpha()?)
+        .serve_with_incoming_shutdown(TcpListenerStream::new(listener), shutdown)
+        .await?;
+    Ok(())
+}
+
+/// Every service that is served.
+fn descriptions() -> tonic_reflection::server::Builder<'static> {
+    tonic_reflection::server::Builder::configure()
+        .include_reflection_service(false)
+        .register_encoded_file_descriptor_set(DESCRIPTORS)
+        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+        .register_encoded_file_descriptor_set(tonic_reflection::pb::v1::FILE_DESCRIPTOR_SET)
+        .register_encoded_file_descriptor_set(tonic_reflection::pb::v1alpha::FILE_DESCRIPTOR_SET)
+}

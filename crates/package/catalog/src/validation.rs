@@ -21,7 +21,7 @@ use model::Model;
 pub use tree::Problem;
 
 use crate::objects::Catalog;
-use crate::reading::{self, ReadError, Source};
+use crate::reading::{self, MetaRef, ReadError, Source};
 
 /// Why a catalog is not valid.
 #[derive(Debug, Error)]
@@ -60,6 +60,18 @@ pub fn validate_source(source: Source<'_>) -> Result<(), ValidationError> {
             message,
         })
     })?;
+    check(&facts)
+}
+
+/// Validates objects in their canonical form, such as those of one package, as if they were a whole catalog.
+pub fn validate_metas<'a>(metas: impl IntoIterator<Item = MetaRef<'a>>) -> Result<(), ValidationError> {
+    let mut facts = Facts::default();
+    for meta in metas {
+        facts.add_canonical(meta).map_err(|message| ReadError::Object {
+            path: String::new(),
+            message,
+        })?;
+    }
     check(&facts)
 }
 

@@ -5,7 +5,7 @@ use goyaml::typed::{self, Skimmer};
 
 use crate::objects::properties::{self, PackageProperty};
 use crate::objects::{Bundle, Catalog, Channel, Deprecations, Package};
-use crate::reading::{self, BUNDLE, CHANNEL, DEPRECATIONS, Found, PACKAGE};
+use crate::reading::{self, BUNDLE, CHANNEL, DEPRECATIONS, Found, MetaRef, PACKAGE};
 
 /// What the rules need to know of a catalog.
 #[derive(Default)]
@@ -42,6 +42,25 @@ impl Facts {
             bundles: catalog.bundles.iter().map(BundleFacts::of).collect(),
             deprecations: catalog.deprecations.clone(),
         }
+    }
+
+    /// Takes what is needed from an object in its canonical form.
+    pub(super) fn add_canonical(&mut self, meta: MetaRef<'_>) -> Result<(), String> {
+        if meta.schema == BUNDLE
+            && let Some(bundle) = skim_bundle(meta.blob)
+        {
+            self.bundles.push(bundle);
+            return Ok(());
+        }
+        match meta.schema {
+            PACKAGE => self.packages.push(PackageFacts::of(&reading::package(meta.blob)?)),
+            CHANNEL => self.channels.push(reading::channel(meta.blob)?),
+            BUNDLE => self.bundles.push(BundleFacts::of(&reading::bundle(meta.blob)?)),
+            DEPRECATIONS => self.deprecations.push(reading::deprecations(meta.blob)?),
+            "" => return Err(reading::missing_schema(meta.blob)),
+            _ => {}
+        }
+        Ok(())
     }
 
     /// Takes what is needed from an object that was just found; `blob` is used again from object to object.
