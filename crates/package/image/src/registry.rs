@@ -84,6 +84,9 @@ pub const DEFAULT_MAX_BLOB_BYTES: u64 = 32 << 30;
 /// How often garbage is collected while a registry is served, unless the options say otherwise.
 pub const DEFAULT_COLLECT_EVERY: Duration = Duration::from_secs(6 * 60 * 60);
 
+/// How often abandoned uploads are looked for where garbage isn't collected.
+const EXPIRE_EVERY: Duration = Duration::from_secs(60 * 60);
+
 /// How much of a refused request's body is still read, so that clients that send first and read later get the answer.
 const MAX_DRAINED_BYTES: usize = 16 << 20;
 
@@ -262,18 +265,24 @@ impl Registry {
         })
     }
 
-    /// Collects garbage again and again, as the options say.
+    /// Collects garbage again and again, as the options say, and throws away uploads that were abandoned.
     async fn keep_house(self) {
-        let Some(every) = self.0.options.collect_every.filter(|_| !self.0.options.read_only) else {
+        if self.0.options.read_only {
             return;
-        };
+        }
+        let collect_every = self.0.options.collect_every;
         loop {
-            tokio::time::sleep(every).await;
+            tokio::time::sleep(collect_every.unwrap_or(EXPIRE_EVERY)).await;
             let registry = self.clone();
             // A failure is tried again next time; until then there is only some garbage more.
-            let _ =
-                tokio::task::spawn_blocking(move || registry.collect_garbage(&registry.0.options.garbage))
-                    .await;
+            let _ = tokio::task::spawn_blocking(move || match collect_every {
+                Some(_) => registry.collect_garbage(&registry.0.options.garbage).map(drop),
+                None => {
+                    registry.0.uploads.expire(MAX_UPLOAD_AGE);
+                    Ok(())
+                }
+            })
+            .await;
         }
     }
 

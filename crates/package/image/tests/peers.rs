@@ -1,5 +1,6 @@
 //! The embedded registry and the tools that people have: skopeo copies into it and out of it.
 
+use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -71,7 +72,7 @@ fn write_layout(folder: &Path, tag: &str, content: &str) -> Vec<u8> {
     });
     let layers: Vec<Value> = layers
         .iter()
-        .map(|layer| keep("application/vnd.oci.image.layer.v1.tar", layer))
+        .map(|layer| keep("application/vnd.oci.image.layer.v1.tar+gzip", &gzip(layer)))
         .collect();
     let manifest = json!({
         "schemaVersion": 2,
@@ -87,6 +88,13 @@ fn write_layout(folder: &Path, tag: &str, content: &str) -> Vec<u8> {
     std::fs::write(folder.join("index.json"), index.to_string()).unwrap();
     std::fs::write(folder.join("oci-layout"), r#"{"imageLayoutVersion":"1.0.0"}"#).unwrap();
     manifest
+}
+
+/// Compressed, because skopeo would otherwise do it on the way and change the digest.
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
 }
 
 fn tar(files: &[(&str, &str)]) -> Vec<u8> {

@@ -126,7 +126,8 @@ fn collect_repository(
         let member = store.layout.member(repository, &digest);
         let _removing = store.removing();
         if !noting.was_used(&digest) && is_old(&member, options.grace).during(action)? {
-            durable::remove(&member).during(action)?;
+            // Without syncing: should it come back after a power failure, it is removed again.
+            fs::remove_file(&member).during(action)?;
             report.memberships_removed += 1;
         }
     }
@@ -242,7 +243,7 @@ fn sweep_content(
                 continue;
             }
             if let Some(metadata) = if_present(fs::metadata(&blob)).during(action)? {
-                durable::remove(&blob).during(action)?;
+                fs::remove_file(&blob).during(action)?;
                 report.blobs_removed += 1;
                 report.bytes_freed += metadata.len();
             }

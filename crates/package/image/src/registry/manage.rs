@@ -148,12 +148,12 @@ pub(super) async fn delete_manifest(
                 ManifestReference::Tag(tag) => shared.store.delete_tag(&repository, tag)?,
                 ManifestReference::Digest(digest) => shared.store.delete_manifest(&repository, digest)?,
             };
-            match was_there {
-                true => Ok(()),
-                false if shared.store.has_repository(&repository)? => {
-                    Err(unknown_manifest(&repository, &reference.to_string()))
-                }
-                false => Err(unknown_repository(&repository)),
+            if was_there {
+                Ok(())
+            } else if shared.store.has_repository(&repository)? {
+                Err(unknown_manifest(&repository, &reference.to_string()))
+            } else {
+                Err(unknown_repository(&repository))
             }
         })
         .await?;

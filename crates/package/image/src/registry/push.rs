@@ -290,8 +290,8 @@ fn place_of(
             ),
             json!({ "next": writer.offset(), "sent": range.start() }),
         );
-        for (name, value) in upload_response(StatusCode::ACCEPTED, repository, upload).headers() {
-            refusal = refusal.with_header(name.clone(), value.to_str().unwrap_or_default());
+        for (name, value) in upload_facts(repository, upload) {
+            refusal = refusal.with_header(name, &value);
         }
         return Err(refusal);
     }
@@ -342,9 +342,10 @@ async fn receive(
         return Err(too_large());
     }
     // Taken before the first byte is read, because what was read waits in memory.
-    let _turn = match body.is_end_stream() {
-        true => None,
-        false => Some(registry.writing_turn(TURN_TIMEOUT).await?),
+    let _turn = if body.is_end_stream() {
+        None
+    } else {
+        Some(registry.writing_turn(TURN_TIMEOUT).await?)
     };
     let mut received: u64 = 0;
     loop {
@@ -454,16 +455,20 @@ fn blob_created(repository: &RepositoryName, digest: &ContentDigest) -> Response
 
 fn upload_response(status: StatusCode, repository: &RepositoryName, upload: &Upload) -> Response {
     let mut response = empty(status);
-    let id = upload.id();
-    let headers = [
-        (LOCATION, format!("/v2/{repository}/blobs/uploads/{id}")),
-        (UPLOAD_ID, id.to_string()),
-        (RANGE, format!("0-{}", upload.written().saturating_sub(1))),
-    ];
-    for (name, value) in headers {
+    for (name, value) in upload_facts(repository, upload) {
         if let Ok(value) = HeaderValue::from_str(&value) {
             response.headers_mut().insert(name, value);
         }
     }
     response
+}
+
+/// What a client needs to go on with an upload.
+fn upload_facts(repository: &RepositoryName, upload: &Upload) -> [(HeaderName, String); 3] {
+    let id = upload.id();
+    [
+        (LOCATION, format!("/v2/{repository}/blobs/uploads/{id}")),
+        (UPLOAD_ID, id.to_string()),
+        (RANGE, format!("0-{}", upload.written().saturating_sub(1))),
+    ]
 }

@@ -23,10 +23,11 @@ use super::{Registry, RegistryError};
 /// How many connections are served at once: each may hold two open files, and processes have about a thousand.
 const MAX_CONNECTIONS: usize = 400;
 
-/// How long a client may take for its TLS handshake, and for the head of a request.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a client may take for its TLS handshake and for the head of a request, and may rest between two requests.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How many bytes the head of a request may have: an address, a token and a few dozen headers fit many times.
+/// How many bytes the head of a request may have: an address, a token and a few dozen headers fit many times. It is looked
+/// at after each read, so that a head that comes at once may have up to twice as many.
 const MAX_HEAD_BYTES: usize = 64 << 10;
 
 /// How many headers a request may have.
@@ -165,11 +166,12 @@ async fn accept(
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let graceful = GracefulShutdown::new();
     loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else {
-            break;
+        let next = async {
+            let place = Arc::clone(&places).acquire_owned().await;
+            (place, listener.accept().await)
         };
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+        let (place, accepted) = tokio::select! {
+            next = next => next,
             _ = stopped.wait_for(|stopped| *stopped) => break,
         };
         while tasks.try_join_next().is_some() {}

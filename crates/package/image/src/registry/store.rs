@@ -215,13 +215,8 @@ impl Store {
         let action = || format!("store blob {digest} in {repository}");
         let _adding = self.adding();
         self.note_use(digest);
-        let blob = self.layout.blob(digest);
-        let stored = if_present(fs::metadata(&blob)).during(action)?;
-        let size = fs::metadata(file).during(action)?.len();
-        // A blob of another length is damaged: the verified file heals it.
-        if stored.is_none_or(|stored| stored.len() != size) {
-            durable::adopt(file, &blob).during(action)?;
-        }
+        // Also over a file that is there: should that one be damaged, this one is verified.
+        durable::adopt(file, &self.layout.blob(digest)).during(action)?;
         durable::mark(&self.layout.member(repository, digest)).during(action)
     }
 
@@ -311,8 +306,8 @@ impl Store {
         }
         let temporary = self.layout.temporary();
         let blob = self.layout.blob(digest);
-        let stored = if_present(fs::metadata(&blob)).during(action)?;
-        if stored.is_none_or(|stored| stored.len() != bytes.len() as u64) {
+        let stored = if_present(fs::read(&blob)).during(action)?;
+        if stored.is_none_or(|stored| stored != bytes) {
             durable::replace(&temporary, &blob, bytes).during(action)?;
         }
         if let Some(subject) = &manifest.subject {

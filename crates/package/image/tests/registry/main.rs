@@ -8,6 +8,7 @@ mod listing;
 mod manifests;
 mod pulling;
 mod pushing;
+mod sockets;
 mod survival;
 
 use aws_lc_rs::digest::{SHA256, SHA512, digest};
@@ -105,6 +106,7 @@ impl World {
         headers: &[(&str, &str)],
         body: impl Into<Body>,
     ) -> Answer {
+        let is_head = method == Method::HEAD;
         let mut request = Request::builder().method(method).uri(path);
         for (name, value) in headers {
             request = request.header(*name, *value);
@@ -116,11 +118,16 @@ impl World {
             .await
             .unwrap();
         let (parts, body) = response.into_parts();
-        Answer {
+        let answer = Answer {
             status: parts.status,
             headers: parts.headers,
             body: axum::body::to_bytes(body, usize::MAX).await.unwrap().to_vec(),
+        };
+        // Over a socket, a wrong length would end the connection instead of the answer.
+        if !is_head && let Some(length) = answer.headers.get("content-length") {
+            assert_eq!(length, &answer.body.len().to_string(), "{answer:?}");
         }
+        answer
     }
 
     pub(crate) async fn get(&self, path: &str) -> Answer {

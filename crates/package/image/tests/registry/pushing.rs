@@ -383,6 +383,22 @@ async fn a_full_disk_is_said_and_leaves_nothing_torn() {
     assert_eq!(world.send(Method::PUT, &path, &[], "blob").await.status, 201);
 }
 
+#[tokio::test]
+async fn a_damaged_blob_is_healed_by_pushing_it_again() {
+    let world = World::new();
+    let digest = world.push_blob("a", b"blob").await;
+    let digits = digest.strip_prefix("sha256:").unwrap();
+    let file = world
+        .folder
+        .path()
+        .join("blobs/sha256")
+        .join(&digits[..2])
+        .join(digits);
+    std::fs::write(&file, "blub").unwrap();
+    world.push_blob("a", b"blob").await;
+    assert_eq!(world.get(&format!("/v2/a/blobs/{digest}")).await.body, b"blob");
+}
+
 pub(crate) fn assert_no_uploads(world: &World) {
     let left = std::fs::read_dir(world.folder.path().join("uploads"))
         .unwrap()
