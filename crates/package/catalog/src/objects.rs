@@ -1,10 +1,13 @@
 //! The objects of a file-based catalog, with the fields that upstream's have, in the order in which they are written.
 
 mod go_types;
+mod nilable;
 pub mod properties;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+
+pub use nilable::NilableList;
 
 /// A whole catalog, its objects sorted by kind but otherwise in the order in which they were read.
 #[derive(Debug, Clone, Default)]
@@ -56,12 +59,30 @@ pub struct Package {
 /// A picture inside a catalog.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Icon {
-    /// The picture's bytes in base64, as written.
-    #[serde(rename = "base64data")]
+    /// The picture's bytes in base64, as written. See [`Icon::has_data`].
+    #[serde(rename = "base64data", serialize_with = "null_without_data")]
     pub data: String,
     /// Its type, such as `image/svg+xml`.
     #[serde(rename = "mediatype")]
     pub media_type: String,
+}
+
+/// Stands for the data of a picture that has none: text that is not base64.
+const WITHOUT_DATA: &str = "\0";
+
+impl Icon {
+    /// Whether the picture's bytes were given, be it none; if not, they are written as `null`.
+    #[must_use]
+    pub fn has_data(&self) -> bool {
+        self.data != WITHOUT_DATA
+    }
+}
+
+fn null_without_data<S: serde::Serializer>(data: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    if data == WITHOUT_DATA {
+        return serializer.serialize_unit();
+    }
+    serializer.serialize_str(data)
 }
 
 /// `olm.channel`: versions of an operator and how they follow each other.
@@ -173,7 +194,7 @@ pub struct Deprecations {
     /// The package.
     pub package: String,
     /// What is deprecated, and why.
-    pub entries: Vec<Deprecation>,
+    pub entries: NilableList<Deprecation>,
 }
 
 /// One deprecated thing.

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{
     Bundle, Channel, ChannelEntry, Deprecation, DeprecationReference, Deprecations, Icon, Package, Property,
-    RelatedImage, raw,
+    RelatedImage, WITHOUT_DATA, raw,
 };
 
 go_struct!(Package, "declcfg.Package", {
@@ -75,11 +75,14 @@ impl GoType for Icon {
     /// The data is decoded and encoded anew, because so it is written.
     fn read(&mut self, value: &Value, reader: &mut Reader) -> Result<(), goyaml::Error> {
         const FIELDS: &[&str] = &["base64data", "mediatype"];
+        if self.data.is_empty() {
+            WITHOUT_DATA.clone_into(&mut self.data);
+        }
         reader.structure(value, "declcfg.Icon", FIELDS, |reader, name, item| match name {
             "base64data" => {
                 let mut data = Bytes::default();
                 data.read(item, reader)?;
-                self.data = data.to_base64().unwrap_or_default();
+                self.data = data.to_base64().unwrap_or_else(|| WITHOUT_DATA.to_owned());
                 Ok(())
             }
             _ => self.media_type.read(item, reader),

@@ -66,7 +66,11 @@ pub(super) fn package(package: &Package, out: &mut Vec<u8>) {
     fields.text("defaultChannel", &package.default_channel);
     if let Some(icon) = &package.icon {
         let mut inner = Fields::begin(fields.key("icon"));
-        inner.text("base64data", &icon.data);
+        if icon.has_data() {
+            inner.text("base64data", &icon.data);
+        } else {
+            inner.key("base64data").extend_from_slice(b"null");
+        }
         inner.text("mediatype", &icon.media_type);
         inner.end();
     }
@@ -131,7 +135,11 @@ pub(super) fn deprecations(deprecations: &Deprecations, out: &mut Vec<u8>) {
     let mut fields = Fields::begin(out);
     fields.text("schema", crate::reading::DEPRECATIONS);
     fields.text("package", &deprecations.package);
-    fields.list("entries", &deprecations.entries, deprecation);
+    if deprecations.entries.is_nil() {
+        fields.key("entries").extend_from_slice(b"null");
+    } else {
+        fields.list("entries", &deprecations.entries, deprecation);
+    }
     fields.end();
 }
 
