@@ -89,6 +89,9 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Document, String> {
         #[serde(default)]
         transports: UniqueMap<UniqueMap<Vec<Requirement>>>,
     }
+    if bytes.trim_ascii_start().first().is_some_and(|first| *first != b'{') {
+        return Err("it is not a JSON object".to_owned());
+    }
     let file: File = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
     let default = file.default.ok_or("Default policy is missing")?;
     let mut transports = file.transports.entries;
@@ -134,7 +137,7 @@ impl Requirement {
     pub(super) fn certain_refusal(&self, reference: &Reference) -> Option<String> {
         match self {
             Self::Reject(_) => Some(format!(
-                "Running image docker://{reference} is rejected by policy."
+                "Running image docker://{reference} is rejected by policy"
             )),
             Self::SignedBaseLayer(_) => Some("signedBaseLayer is not implemented; use signedBy".to_owned()),
             Self::SignedBy(signed) if signed.key_type != KeyType::GpgKeys => {

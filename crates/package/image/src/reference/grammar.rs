@@ -355,6 +355,10 @@ mod tests {
             ),
             (
                 &format!("quay.io/foo@sha256:{}", "A".repeat(64)),
+                "invalid checksum digest format",
+            ),
+            (
+                &format!("quay.io/foo@SHA256:{}", "a".repeat(64)),
                 "invalid reference format: repository name must be lowercase",
             ),
             (

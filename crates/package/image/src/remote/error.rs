@@ -359,18 +359,14 @@ pub(super) fn innermost(error: &(dyn Error + 'static)) -> String {
     current.to_string()
 }
 
-fn is_certificate_error(error: &reqwest::Error) -> bool {
-    let mut current: Option<&(dyn Error + 'static)> = Some(error);
-    while let Some(error) = current {
-        let inner = error
-            .downcast_ref::<std::io::Error>()
-            .and_then(std::io::Error::get_ref)
-            .and_then(|inner| inner.downcast_ref::<rustls::Error>());
-        let found = inner.or_else(|| error.downcast_ref::<rustls::Error>());
-        if found.is_some_and(|error| matches!(error, rustls::Error::InvalidCertificate(_))) {
-            return true;
-        }
-        current = error.source();
+/// An error of the operating system may wrap another error, which its source then passes over.
+fn is_certificate_error(error: &(dyn Error + 'static)) -> bool {
+    if let Some(error) = error.downcast_ref::<rustls::Error>() {
+        return matches!(error, rustls::Error::InvalidCertificate(_));
     }
-    false
+    let wrapped = error
+        .downcast_ref::<std::io::Error>()
+        .and_then(std::io::Error::get_ref)
+        .is_some_and(|inner| is_certificate_error(inner));
+    wrapped || error.source().is_some_and(is_certificate_error)
 }
