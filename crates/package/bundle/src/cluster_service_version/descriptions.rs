@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use goyaml::go_struct;
-use goyaml::typed::{GoType, Reader};
+use goyaml::typed::{GoType, Reader, Skimmer, resembles};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
@@ -172,6 +172,10 @@ pub struct Descriptor {
     pub value: RawMessage,
 }
 
+impl Descriptor {
+    const FIELDS: &[&str] = &["path", "displayName", "description", "x-descriptors", "value"];
+}
+
 /// The three kinds of descriptors differ by nothing but their names in Go's errors.
 impl GoType for Descriptor {
     fn go_name() -> Cow<'static, str> {
@@ -179,9 +183,8 @@ impl GoType for Descriptor {
     }
 
     fn read(&mut self, value: &Value, reader: &mut Reader) -> Result<(), goyaml::Error> {
-        const FIELDS: &[&str] = &["path", "displayName", "description", "x-descriptors", "value"];
         let go_name = reader.alias().unwrap_or("v1alpha1.SpecDescriptor");
-        reader.structure(value, go_name, FIELDS, |reader, name, value| {
+        reader.structure(value, go_name, Self::FIELDS, |reader, name, value| {
             reader.field(None, None, |reader| match name {
                 "path" => self.path.read(value, reader),
                 "displayName" => self.display_name.read(value, reader),
@@ -189,6 +192,15 @@ impl GoType for Descriptor {
                 "x-descriptors" => self.x_descriptors.read(value, reader),
                 _ => self.value.read(value, reader),
             })
+        })
+    }
+
+    fn skim(skimmer: &mut Skimmer<'_>) -> Option<()> {
+        skimmer.object(|skimmer, key| match key {
+            b"path" | b"displayName" | b"description" => String::skim(skimmer),
+            b"x-descriptors" => Vec::<String>::skim(skimmer),
+            _ if Self::FIELDS.iter().any(|name| *name != "value" && resembles(name, key)) => None,
+            _ => skimmer.skip().map(drop),
         })
     }
 }
@@ -219,5 +231,9 @@ impl GoType for RawMessage {
     fn read(&mut self, value: &Value, _: &mut Reader) -> Result<(), goyaml::Error> {
         self.0 = Some(value.clone());
         Ok(())
+    }
+
+    fn skim(skimmer: &mut Skimmer<'_>) -> Option<()> {
+        skimmer.skip().map(drop)
     }
 }

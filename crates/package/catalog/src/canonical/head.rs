@@ -41,10 +41,11 @@ impl<'a> Head<'a> {
             check_collisions(scan.fields.iter().map(|field| text::decode(slice(field.key))))?;
         }
         let mut head = Self::default();
+        // Upstream looks at them in no order; if several are wrong, the error is about the first by name.
         for (key, target) in [
-            ("schema", &mut head.schema),
-            ("package", &mut head.package),
             ("name", &mut head.name),
+            ("package", &mut head.package),
+            ("schema", &mut head.schema),
         ] {
             // Of a repeated key the last one counts.
             let found = scan
