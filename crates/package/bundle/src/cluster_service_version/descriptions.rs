@@ -199,7 +199,12 @@ impl GoType for Descriptor {
         skimmer.object(|skimmer, key| match key {
             b"path" | b"displayName" | b"description" => String::skim(skimmer),
             b"x-descriptors" => Vec::<String>::skim(skimmer),
-            _ if Self::FIELDS.iter().any(|name| *name != "value" && resembles(name, key)) => None,
+            _ if Self::FIELDS
+                .iter()
+                .any(|name| *name != "value" && resembles(name, key)) =>
+            {
+                None
+            }
             _ => skimmer.skip().map(drop),
         })
     }
