@@ -115,7 +115,7 @@ fn sorted_channels<'a>(catalog: &'a Catalog, package: &Package) -> Vec<&'a Chann
     channels
 }
 
-/// The name shown to users, which only a whole ClusterServiceVersion inside of the catalog tells.
+/// The name shown to users, which only a whole `ClusterServiceVersion` inside of the catalog tells.
 fn display_name(catalog: &Catalog, package: &Package) -> Option<String> {
     let is_default =
         |channel: &&Channel| channel.package == package.name && channel.name == package.default_channel;

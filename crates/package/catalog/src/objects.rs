@@ -120,7 +120,7 @@ pub struct ChannelEntry {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Bundle {
-    /// The bundle's name, which is that of its ClusterServiceVersion.
+    /// The bundle's name, which is that of its `ClusterServiceVersion`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// The package it belongs to.
@@ -182,7 +182,7 @@ fn null_without_value<S: serde::Serializer>(value: &RawValue, serializer: S) -> 
 /// An image that an operator needs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RelatedImage {
-    /// What the image is called in the ClusterServiceVersion; often empty, and written even then.
+    /// What the image is called in the `ClusterServiceVersion`; often empty, and written even then.
     pub name: String,
     /// The image.
     pub image: String,

@@ -87,7 +87,6 @@ pub(crate) fn indented(text: &[u8]) -> Vec<u8> {
             new_line(&mut out, depth);
         }
         match byte {
-            b'{' | b'[' => out.push(byte),
             b'}' | b']' => {
                 if !just_opened {
                     depth = depth.saturating_sub(1);

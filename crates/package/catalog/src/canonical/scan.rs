@@ -216,18 +216,17 @@ impl Scan {
             Some(_) => return Err(Malformed::Syntax(colon)),
             None => return Err(Malformed::Truncated),
         }
-        if let Some(frame) = self.frames.last_mut() {
-            if let Some((last_start, last_end, last_plain)) = frame.key.replace((start, end, plain))
-                && frame.sorted
-            {
-                let last = bytes.get(last_start..last_end).unwrap_or_default();
-                let this = bytes.get(start..end).unwrap_or_default();
-                frame.sorted = if plain && last_plain {
-                    unquoted(last) < unquoted(this)
-                } else {
-                    text::decode(last) < text::decode(this)
-                };
-            }
+        if let Some(frame) = self.frames.last_mut()
+            && let Some((last_start, last_end, last_plain)) = frame.key.replace((start, end, plain))
+            && frame.sorted
+        {
+            let last = bytes.get(last_start..last_end).unwrap_or_default();
+            let this = bytes.get(start..end).unwrap_or_default();
+            frame.sorted = if plain && last_plain {
+                unquoted(last) < unquoted(this)
+            } else {
+                text::decode(last) < text::decode(this)
+            };
         }
         self.scalar(canonical, Kind::Text, start, end);
         let value = self.skip_white_space(bytes, colon + 1);

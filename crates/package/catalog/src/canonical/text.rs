@@ -48,7 +48,7 @@ fn ordinary_run(bytes: &[u8]) -> usize {
     let rest = chunks.remainder();
     let tail = rest
         .iter()
-        .position(|&byte| byte < 0x20 || byte >= 0x80 || byte == b'"' || byte == b'\\');
+        .position(|&byte| !(0x20..0x80).contains(&byte) || byte == b'"' || byte == b'\\');
     run + tail.unwrap_or(rest.len())
 }
 

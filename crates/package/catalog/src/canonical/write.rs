@@ -27,10 +27,10 @@ impl Scan {
         let mut open: Vec<Open> = Vec::new();
         let mut current = Some(0);
         loop {
-            if let Some(index) = current.take() {
-                if let Some(collection) = self.begin(index, bytes, out) {
-                    open.push(collection);
-                }
+            if let Some(index) = current.take()
+                && let Some(collection) = self.begin(index, bytes, out)
+            {
+                open.push(collection);
             }
             let Some(innermost) = open.last_mut() else {
                 return;

@@ -43,19 +43,15 @@ impl GoType for Property {
     }
 
     fn read(&mut self, value: &Value, reader: &mut Reader) -> Result<(), goyaml::Error> {
-        reader.structure(
-            value,
-            "property.Property",
-            &["type", "value"],
-            |reader, name, item| match name {
-                "type" => self.kind.read(item, reader),
-                // Raw JSON fits whatever it is, and so does null.
-                _ => {
-                    self.value = raw(goyaml::json::to_string(item, Escape::None)?);
-                    Ok(())
-                }
-            },
-        )
+        const FIELDS: &[&str] = &["type", "value"];
+        reader.structure(value, "property.Property", FIELDS, |reader, name, item| {
+            if name == "type" {
+                return self.kind.read(item, reader);
+            }
+            // Raw JSON fits whatever it is, and so does null.
+            self.value = raw(goyaml::json::to_string(item, Escape::None)?);
+            Ok(())
+        })
     }
 
     fn skim(skimmer: &mut Skimmer<'_>) -> Option<()> {
@@ -78,14 +74,14 @@ impl GoType for Icon {
         if self.data.is_empty() {
             WITHOUT_DATA.clone_into(&mut self.data);
         }
-        reader.structure(value, "declcfg.Icon", FIELDS, |reader, name, item| match name {
-            "base64data" => {
-                let mut data = Bytes::default();
-                data.read(item, reader)?;
-                self.data = data.to_base64().unwrap_or_else(|| WITHOUT_DATA.to_owned());
-                Ok(())
+        reader.structure(value, "declcfg.Icon", FIELDS, |reader, name, item| {
+            if name != "base64data" {
+                return self.media_type.read(item, reader);
             }
-            _ => self.media_type.read(item, reader),
+            let mut data = Bytes::default();
+            data.read(item, reader)?;
+            self.data = data.to_base64().unwrap_or_else(|| WITHOUT_DATA.to_owned());
+            Ok(())
         })
     }
 }

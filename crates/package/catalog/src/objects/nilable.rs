@@ -97,14 +97,12 @@ impl<T: GoType> GoType for NilableList<T> {
     }
 
     fn read(&mut self, value: &Value, reader: &mut Reader) -> Result<(), goyaml::Error> {
-        match value {
-            Value::Null => *self = Self::default(),
-            _ => {
-                self.given |= value.is_array();
-                self.items.read(value, reader)?;
-            }
+        if value.is_null() {
+            *self = Self::default();
+            return Ok(());
         }
-        Ok(())
+        self.given |= value.is_array();
+        self.items.read(value, reader)
     }
 
     fn skim(skimmer: &mut Skimmer<'_>) -> Option<()> {

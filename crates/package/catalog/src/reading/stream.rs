@@ -250,7 +250,7 @@ impl<R: Read> Stream<'_, R> {
             };
             let head = match self.scan.value(text.as_bytes(), 0) {
                 Ok(_) => understood(self.scan, text.as_bytes())
-                    .map_err(|error| in_html_words(error, self.document)),
+                    .map_err(|error| in_html_words(&error, self.document)),
                 Err(_) => Err(canonical::syntax_error(text.as_bytes()).to_string()),
             };
             let head = match head {
@@ -351,8 +351,8 @@ fn json_of(document: &[u8]) -> Result<Option<String>, String> {
 }
 
 /// The words for a document that is no object: they quote its JSON, which Go escapes for HTML here.
-fn in_html_words(error: canonical::Error, document: &[u8]) -> String {
-    if let canonical::Error::Mismatch(_) = &error {
+fn in_html_words(error: &canonical::Error, document: &[u8]) -> String {
+    if let canonical::Error::Mismatch(_) = error {
         let text = goyaml::to_value(document)
             .and_then(|value| goyaml::json::to_string(&value, goyaml::json::Escape::Html));
         let mut scan = Scan::default();

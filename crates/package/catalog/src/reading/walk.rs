@@ -20,7 +20,7 @@ pub enum Source<'a> {
 /// How deep directories may be nested: deeper than any catalog, and short of what a path can hold.
 const MAX_DIRECTORY_DEPTH: usize = 256;
 
-/// How many files a catalog may have; OperatorHub's, with a directory per version, stays below a tenth.
+/// How many files a catalog may have; that of operatorhub.io, with a directory per version, stays below a tenth.
 const MAX_FILES: usize = 1_000_000;
 
 /// The largest `.indexignore`, in bytes.

@@ -53,7 +53,9 @@ impl Facts {
             return Ok(());
         }
         match meta.schema {
-            PACKAGE => self.packages.push(PackageFacts::of(&reading::package(meta.blob)?)),
+            PACKAGE => self
+                .packages
+                .push(PackageFacts::of(&reading::package(meta.blob)?)),
             CHANNEL => self.channels.push(reading::channel(meta.blob)?),
             BUNDLE => self.bundles.push(BundleFacts::of(&reading::bundle(meta.blob)?)),
             DEPRECATIONS => self.deprecations.push(reading::deprecations(meta.blob)?),

@@ -35,7 +35,7 @@ pub(super) struct Channel<'f> {
 }
 
 pub(super) struct Entry<'f> {
-    pub(super) entry: &'f ChannelEntry,
+    pub(super) stated: &'f ChannelEntry,
     /// The bundle of that name; an entry may lack one.
     pub(super) bundle: Option<(&'f BundleFacts, VersionOf)>,
     pub(super) deprecation: Option<&'f str>,
@@ -132,7 +132,7 @@ impl<'f> Model<'f> {
             let mut entries = BTreeMap::new();
             for entry in channel.entries.iter().flatten() {
                 let place = Entry {
-                    entry,
+                    stated: entry,
                     bundle: None,
                     deprecation: None,
                 };

@@ -71,7 +71,7 @@ fn check_channel(package: &str, name: &str, channel: &Channel<'_>) -> Option<Pro
     let mut problems = Vec::new();
     if channel.entries.is_empty() {
         problems.push(Problem::leaf("channel must contain at least one bundle"));
-    } else if let Err(error) = chain::check(channel.entries.values().map(|entry| entry.entry)) {
+    } else if let Err(error) = chain::check(channel.entries.values().map(|entry| entry.stated)) {
         problems.push(Problem::leaf(error));
     }
     for (name, entry) in &channel.entries {
@@ -98,12 +98,12 @@ fn check_entry(package: &str, name: &str, entry: &Entry<'_>) -> Option<Problem> 
             )));
         }
     }
-    for (index, skip) in entry.entry.skips.iter().enumerate() {
+    for (index, skip) in entry.stated.skips.iter().enumerate() {
         if skip.is_empty() {
             problems.push(Problem::leaf(format!("skip[{index}] is empty")));
         }
     }
-    let skip_range = &entry.entry.skip_range;
+    let skip_range = &entry.stated.skip_range;
     if !skip_range.is_empty()
         && let Err(error) = Range::parse(skip_range)
     {
