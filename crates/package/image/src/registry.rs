@@ -1,9 +1,9 @@
 //! The embedded registry: OCI distribution 1.1 on a folder of files.
 //!
 //! ```text
-//! serving ─► routes ─┬► pull, listing ───────────────► store ─► layout, durable   (what repositories have)
-//!           access   ├► push ─► uploads ─(verified)──►   ▲
-//!           refusal  └► manage ─► manifest ──────────►   │
+//! serving ─► requests ┬► pull, listing ───────────────► store ─► layout, durable   (what repositories have)
+//!            routes   ├► push ─► uploads ─(verified)──►   ▲
+//!            access   └► manage ─► manifest ──────────►   │
 //!                                                    garbage
 //! ```
 //!
@@ -33,12 +33,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::Body;
-use axum::extract::{Request, State};
-use axum::response::{IntoResponse, Response};
 use axum::routing::any;
-use http::header::{ALLOW, HeaderName, HeaderValue, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
-use http::{Method, StatusCode};
+use http::StatusCode;
+use http::header::RETRY_AFTER;
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -56,6 +53,7 @@ mod pull;
 mod push;
 mod ranges;
 mod refusal;
+mod requests;
 mod routes;
 mod serving;
 mod store;
@@ -72,9 +70,7 @@ pub use serving::{Serving, TlsIdentity};
 pub use uploads::{MAX_UPLOAD_AGE, MAX_UPLOAD_SESSIONS};
 
 use layout::Layout;
-use pull::Wanted;
 use refusal::{ErrorCode, Refusal};
-use routes::{Query, Route};
 use store::Store;
 use uploads::Uploads;
 
@@ -82,16 +78,10 @@ use uploads::Uploads;
 pub const DEFAULT_MAX_BLOB_BYTES: u64 = 32 << 30;
 
 /// How often garbage is collected while a registry is served, unless the options say otherwise.
-pub const DEFAULT_COLLECT_EVERY: Duration = Duration::from_secs(6 * 60 * 60);
+pub const DEFAULT_COLLECT_EVERY: Duration = Duration::from_hours(6);
 
 /// How often abandoned uploads are looked for where garbage isn't collected.
-const EXPIRE_EVERY: Duration = Duration::from_secs(60 * 60);
-
-/// How much of a refused request's body is still read, so that clients that send first and read later get the answer.
-const MAX_DRAINED_BYTES: usize = 16 << 20;
-
-/// How long a refused request's body is still read.
-const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
+const EXPIRE_EVERY: Duration = Duration::from_hours(1);
 
 /// The layout that this version writes.
 const LAYOUT_VERSION: &str = "baton registry, layout 1\n";
@@ -241,9 +231,9 @@ impl Registry {
     /// The routes below `/v2`, to be served alone or merged with others.
     pub fn router(&self) -> Router {
         Router::new()
-            .route("/v2", any(answer))
-            .route("/v2/", any(answer))
-            .route("/v2/{*path}", any(answer))
+            .route("/v2", any(requests::answer))
+            .route("/v2/", any(requests::answer))
+            .route("/v2/{*path}", any(requests::answer))
             .with_state(self.clone())
     }
 
@@ -275,11 +265,11 @@ impl Registry {
             tokio::time::sleep(collect_every.unwrap_or(EXPIRE_EVERY)).await;
             let registry = self.clone();
             // A failure is tried again next time; until then there is only some garbage more.
-            let _ = tokio::task::spawn_blocking(move || match collect_every {
-                Some(_) => registry.collect_garbage(&registry.0.options.garbage).map(drop),
-                None => {
+            let _ = tokio::task::spawn_blocking(move || {
+                if collect_every.is_some() {
+                    let _ = registry.collect_garbage(&registry.0.options.garbage);
+                } else {
                     registry.0.uploads.expire(MAX_UPLOAD_AGE);
-                    Ok(())
                 }
             })
             .await;
@@ -379,119 +369,4 @@ fn failed_task() -> Refusal {
         "the registry failed in the middle of the request: try again",
         json!(null),
     )
-}
-
-/// Answers a request below `/v2`.
-async fn answer(State(registry): State<Registry>, request: Request) -> Response {
-    let (parts, mut body) = request.into_parts();
-    let mut response = match dispatch(&registry, &parts, &mut body).await {
-        Ok(response) => response,
-        Err(refusal) => {
-            drain(&mut body).await;
-            refusal.into_response()
-        }
-    };
-    let headers = response.headers_mut();
-    headers.insert(
-        HeaderName::from_static("docker-distribution-api-version"),
-        HeaderValue::from_static("registry/2.0"),
-    );
-    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    response
-}
-
-/// Reads and forgets the rest of a body, within limits.
-async fn drain(body: &mut Body) {
-    let reading = async {
-        let mut bytes = 0;
-        while let Some(Ok(piece)) = push::next_piece(body).await {
-            bytes += piece.len();
-            if bytes > MAX_DRAINED_BYTES {
-                break;
-            }
-        }
-    };
-    let _ = tokio::time::timeout(DRAIN_TIMEOUT, reading).await;
-}
-
-async fn dispatch(
-    registry: &Registry,
-    request: &http::request::Parts,
-    body: &mut Body,
-) -> Result<Response, Refusal> {
-    if let Some(users) = &registry.0.users {
-        users.admit(&request.headers).await?;
-    }
-    let method = &request.method;
-    if registry.0.options.read_only && !matches!(*method, Method::GET | Method::HEAD) {
-        return Err(Refusal::new(
-            StatusCode::METHOD_NOT_ALLOWED,
-            ErrorCode::Unsupported,
-            "this registry is read-only: push to the one that it is filled from",
-            json!(null),
-        )
-        .with_header(ALLOW, "GET, HEAD"));
-    }
-    let path = request.uri.path();
-    let Some(route) = Route::parse(path)? else {
-        return Err(Refusal::new(
-            StatusCode::NOT_FOUND,
-            ErrorCode::Unsupported,
-            format_args!("the registry has nothing at {path:?}"),
-            json!({ "path": path }),
-        ));
-    };
-    let query = Query::parse(request.uri.query());
-    let headers = &request.headers;
-    let wanted = match *method {
-        Method::HEAD => Wanted::Facts,
-        _ => Wanted::Content,
-    };
-    match (route, method) {
-        (Route::Base, &Method::GET | &Method::HEAD) => {
-            Ok(listing::json_response("application/json", &json!({})))
-        }
-        (Route::Catalog, &Method::GET | &Method::HEAD) => listing::catalog(registry, &query).await,
-        (Route::Tags(name), &Method::GET | &Method::HEAD) => listing::tags(registry, name, &query).await,
-        (Route::Referrers(name, subject), &Method::GET | &Method::HEAD) => {
-            listing::referrers(registry, name, &subject, &query).await
-        }
-        (Route::Manifest(name, reference), &Method::GET | &Method::HEAD) => {
-            pull::manifest(registry, name, &reference, headers, wanted).await
-        }
-        (Route::Manifest(name, reference), &Method::PUT) => {
-            manage::put_manifest(registry, name, &reference, &query, headers, body).await
-        }
-        (Route::Manifest(name, reference), &Method::DELETE) => {
-            manage::delete_manifest(registry, name, &reference).await
-        }
-        (Route::Blob(name, digest), &Method::GET | &Method::HEAD) => {
-            pull::blob(registry, name, &digest, headers, wanted).await
-        }
-        (Route::Blob(name, digest), &Method::DELETE) => manage::delete_blob(registry, name, &digest).await,
-        (Route::Uploads(name), &Method::POST) => push::begin(registry, name, &query, headers, body).await,
-        (Route::Upload(name, id), &Method::GET | &Method::HEAD) => push::status(registry, &name, &id),
-        (Route::Upload(name, id), &Method::PATCH) => push::append(registry, name, &id, headers, body).await,
-        (Route::Upload(name, id), &Method::PUT) => {
-            push::finish(registry, name, &id, &query, headers, body).await
-        }
-        (Route::Upload(name, id), &Method::DELETE) => push::cancel(registry, &name, &id).await,
-        (route, _) => Err(Refusal::new(
-            StatusCode::METHOD_NOT_ALLOWED,
-            ErrorCode::Unsupported,
-            format_args!("{path:?} does not support {method}"),
-            json!({ "method": method.as_str() }),
-        )
-        .with_header(ALLOW, allowed(&route))),
-    }
-}
-
-fn allowed(route: &Route) -> &'static str {
-    match route {
-        Route::Base | Route::Catalog | Route::Tags(_) | Route::Referrers(..) => "GET, HEAD",
-        Route::Manifest(..) => "GET, HEAD, PUT, DELETE",
-        Route::Blob(..) => "GET, HEAD, DELETE",
-        Route::Uploads(_) => "POST",
-        Route::Upload(..) => "GET, HEAD, PATCH, PUT, DELETE",
-    }
 }

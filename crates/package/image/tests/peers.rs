@@ -1,4 +1,5 @@
-//! The embedded registry and the tools that people have: skopeo copies into it and out of it.
+//! The embedded registry and the tools that people have: skopeo copies into it and out of it, and Debian's
+//! docker-registry is the other side.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -229,4 +230,68 @@ async fn serve_guarded(folder: &Path) -> (Serving, std::path::PathBuf) {
     let key = made.signing_key.serialize_pem();
     let identity = TlsIdentity::from_pem(made.cert.pem().as_bytes(), key.as_bytes()).unwrap();
     (registry.serve(listener, Some(identity)).unwrap(), certificates)
+}
+
+/// Debian's registry, served until it is dropped.
+struct DockerRegistry {
+    process: tokio::process::Child,
+    address: std::net::SocketAddr,
+}
+
+impl DockerRegistry {
+    async fn start(folder: &Path) -> Self {
+        // A port that was free a moment ago: the registry can't be asked for one.
+        let probe = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = probe.local_addr().unwrap();
+        drop(probe);
+        let configuration = folder.join("docker-registry.yml");
+        let text = format!(
+            "version: 0.1\nlog: {{level: error}}\nstorage: {{filesystem: {{rootdirectory: {}}}}}\nhttp: {{addr: \"{address}\"}}\n",
+            folder.join("docker-registry").display()
+        );
+        std::fs::write(&configuration, text).unwrap();
+        let mut process = tokio::process::Command::new("docker-registry")
+            .arg("serve")
+            .arg(configuration)
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        while tokio::net::TcpStream::connect(address).await.is_err() {
+            let ended = process.try_wait().unwrap();
+            assert!(
+                ended.is_none(),
+                "docker-registry ended before it listened: {ended:?}"
+            );
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+        Self { process, address }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn images_go_to_debian_s_registry_and_back_unchanged() {
+    if !has_peer("skopeo") || !has_peer("docker-registry") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("source");
+    let manifest = write_layout(&source, "v1", "there and back ");
+    let serving = Registry::serve_on_loopback(folder.path().join("registry"))
+        .await
+        .unwrap();
+    let mut other = DockerRegistry::start(folder.path()).await;
+    let ours = format!("docker://{}/team/operator:v1", serving.address());
+    let theirs = format!("docker://{}/team/operator:v1", other.address);
+    let again = format!("docker://{}/team/again:v1", serving.address());
+    let both_insecure = ["copy", "--src-tls-verify=false", "--dest-tls-verify=false"];
+    let local = format!("oci:{}:v1", source.display());
+    for (from, to) in [(&local, &ours), (&ours, &theirs), (&theirs, &again)] {
+        skopeo(&[&both_insecure[..], &[from, to]].concat()).await;
+        let raw = skopeo(&["inspect", "--raw", "--tls-verify=false", to]).await;
+        assert_eq!(raw.as_bytes(), manifest, "{from} to {to}");
+    }
+    other.process.kill().await.unwrap();
+    serving.stop().await;
 }

@@ -16,7 +16,7 @@ use super::names::RepositoryName;
 use super::store::{During, Store, StoreError};
 
 /// How old garbage must be by default: longer than the slowest push takes from its first blob to its manifest.
-pub const DEFAULT_GRACE: Duration = Duration::from_secs(2 * 60 * 60);
+pub const DEFAULT_GRACE: Duration = Duration::from_hours(2);
 
 /// What a collection may remove.
 #[derive(Debug, Clone)]

@@ -28,7 +28,7 @@ pub const MAX_CONCURRENT_WRITES: usize = 64;
 const TURN_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long a client may send nothing in the middle of a body.
-pub(super) const BODY_TIMEOUT: Duration = Duration::from_secs(60);
+pub(super) const BODY_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// How much of an upload is gathered before it is written: few large writes instead of many small ones.
 const WRITE_BYTES: usize = 512 << 10;

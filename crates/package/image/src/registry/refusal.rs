@@ -77,11 +77,17 @@ impl Refusal {
 
     /// Adds another error to the same answer.
     pub fn and(mut self, code: ErrorCode, message: impl Display, detail: Value) -> Self {
-        self.errors.push(json!({
-            "code": code.as_str(),
-            "message": message.to_string(),
-            "detail": detail,
-        }));
+        let error = [
+            ("code", Value::from(code.as_str())),
+            ("message", Value::from(message.to_string())),
+            ("detail", detail),
+        ];
+        self.errors.push(
+            error
+                .into_iter()
+                .map(|(key, value)| (key.to_owned(), value))
+                .collect(),
+        );
         self
     }
 

@@ -24,7 +24,7 @@ use super::{Registry, RegistryError};
 const MAX_CONNECTIONS: usize = 400;
 
 /// How long a client may take for its TLS handshake and for the head of a request, and may rest between two requests.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(60);
+const HEAD_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// How many bytes the head of a request may have: an address, a token and a few dozen headers fit many times. It is looked
 /// at after each read, so that a head that comes at once may have up to twice as many.

@@ -21,7 +21,7 @@ use super::names::RepositoryName;
 pub const MAX_UPLOAD_SESSIONS: usize = 1000;
 
 /// How long an upload may rest before it is thrown away: a client that was cut off comes back sooner.
-pub const MAX_UPLOAD_AGE: Duration = Duration::from_secs(24 * 60 * 60);
+pub const MAX_UPLOAD_AGE: Duration = Duration::from_hours(24);
 
 /// What a session's file says; the bytes lie beside it.
 #[derive(Serialize, Deserialize)]

@@ -116,7 +116,7 @@ async fn untagged_manifests_stay_unless_asked() {
         ..AT_ONCE
     };
     let young = GarbageOptions {
-        grace: Duration::from_secs(3600),
+        grace: Duration::from_hours(1),
         ..thorough.clone()
     };
     assert_eq!(

@@ -43,9 +43,7 @@ impl Served {
 #[tokio::test]
 async fn a_large_blob_goes_in_and_comes_out() {
     let served = Served::new().await;
-    let blob: Vec<u8> = (0..5_000_000_u32)
-        .flat_map(|number| number.to_le_bytes())
-        .collect();
+    let blob: Vec<u8> = (0..5_000_000_u32).flat_map(u32::to_le_bytes).collect();
     let location = served.begin().await;
     let address = served.url(&format!("{location}?digest={}", sha256(&blob)));
     let answer = served

@@ -150,7 +150,7 @@ async fn push_until_death(
         let layer = format!("layer {pusher} {number} ").repeat(10_000).into_bytes();
         let manifest = image(&layer, &json!({}));
         let tag = format!("tag-{pusher}-{number}");
-        let pushed = async {
+        let push = async {
             for blob in [&b"{}"[..], &layer] {
                 let address = format!("{url}/v2/a/blobs/uploads/?digest={}", sha256(blob));
                 client
@@ -165,7 +165,7 @@ async fn push_until_death(
                 .header("content-type", OCI_MANIFEST);
             request.body(manifest.clone()).send().await?.error_for_status()
         };
-        if pushed.await.is_err() {
+        if push.await.is_err() {
             break;
         }
         published.push((tag, layer, manifest));
