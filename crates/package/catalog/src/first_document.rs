@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 
 use goyaml::ReadOptions;
-use serde::de::IgnoredAny;
-use serde_json::Value;
+use serde::de::{DeserializeOwned, IgnoredAny};
 
 /// How far into a bundle's file a brace makes it JSON.
 pub(crate) const BUNDLE_SNIFFED_BYTES: usize = 30;
@@ -16,10 +15,10 @@ pub(crate) const TEMPLATE_SNIFFED_BYTES: usize = 4096;
 ///
 /// A file whose first `sniffed` bytes start with a brace is tried as JSON; what is not JSON, or is not accepted, is
 /// tried as YAML. The error is the first of both.
-pub(crate) fn read<T>(
+pub(crate) fn read<D: DeserializeOwned, T>(
     bytes: &[u8],
     sniffed: usize,
-    accept: impl Fn(Value) -> Result<T, String>,
+    accept: impl Fn(D) -> Result<T, String>,
 ) -> Result<T, String> {
     let mut yaml = bytes;
     let mut first_error = None;
@@ -32,7 +31,7 @@ pub(crate) fn read<T>(
         yaml = behind_leading_blanks(bytes);
     }
     let document = match chunk(yaml)? {
-        Some(chunk) => goyaml::to_value(&chunk).map_err(|error| error.in_sigs_words()),
+        Some(chunk) => goyaml::from_slice(&chunk).map_err(|error| error.in_sigs_words()),
         None => Err("EOF".to_owned()),
     };
     document
@@ -47,9 +46,9 @@ pub(crate) fn json_text(bytes: &[u8]) -> Option<&[u8]> {
     bytes.get(..values.byte_offset())
 }
 
-fn json_value(bytes: &[u8]) -> Result<Value, String> {
+fn json_value<D: DeserializeOwned>(bytes: &[u8]) -> Result<D, String> {
     if let Some(text) = json_text(bytes) {
-        return goyaml::json::to_value(text, ReadOptions::default()).map_err(|error| error.to_string());
+        return goyaml::json::from_slice(text, ReadOptions::default()).map_err(|error| error.to_string());
     }
     // A catalog is read by the same decoder, so what it says of this text is what the decoder says.
     match crate::reading::read_stream(bytes) {
@@ -94,7 +93,7 @@ fn chunk(bytes: &[u8]) -> Result<Option<Cow<'_, [u8]>>, String> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -111,14 +110,15 @@ mod tests {
             ("", Err("EOF")),
             ("kind: |\n  A", Ok(json!({"kind": "A\n"}))),
         ] {
-            let read = read(text.as_bytes(), BUNDLE_SNIFFED_BYTES, Ok);
+            let read = read(text.as_bytes(), BUNDLE_SNIFFED_BYTES, Ok::<Value, String>);
             assert_eq!(read, expected.map_err(str::to_owned), "{text:?}");
         }
     }
 
     #[test]
     fn a_document_that_is_neither_json_nor_yaml_is_reported_as_json() {
-        let error = read(b"{\"kind\": \"A\"", BUNDLE_SNIFFED_BYTES, Ok).expect_err("truncated");
+        let error =
+            read(b"{\"kind\": \"A\"", BUNDLE_SNIFFED_BYTES, Ok::<Value, String>).expect_err("truncated");
         assert_eq!(error, "unexpected EOF");
     }
 }

@@ -13,6 +13,7 @@
 mod interfaces;
 mod manifests;
 mod metadata_files;
+mod object_text;
 mod properties;
 mod raw_version;
 
@@ -89,18 +90,19 @@ pub enum RenderError {
 ///
 /// When opm would not render it either; see [`RenderError`].
 pub fn render(files: &BundleFiles, image: &str) -> Result<RenderedBundle, RenderError> {
-    let mut objects = manifests::read(files)?;
-    let position = objects
+    let objects = manifests::read(files)?;
+    let object: Option<Value> = objects
         .iter()
-        .position(|object| object.kind == bundle::cluster_service_version::KIND);
-    let version = position
-        .map(|position| RawVersion::read(&objects[position].value))
+        .find(|object| object.kind == bundle::cluster_service_version::KIND)
+        .map(|object| serde_json::from_str(&object.text))
         .transpose()
-        .map_err(RenderError::Object)?;
-    let defined = interfaces::defined(&objects).map_err(RenderError::Object)?;
-    let (Some(position), Some(version)) = (position, version) else {
+        .map_err(|error| RenderError::Object(error.to_string()))?;
+    let Some(object) = object else {
+        interfaces::defined(&objects).map_err(RenderError::Object)?;
         return Err(RenderError::NoClusterServiceVersion);
     };
+    let version = RawVersion::read(&object).map_err(RenderError::Object)?;
+    let defined = interfaces::defined(&objects).map_err(RenderError::Object)?;
     let name = version.metadata.name.clone();
     let provided =
         interfaces::provided(&version, defined).map_err(|cause| RenderError::ProvidedInterfaces {
@@ -124,7 +126,6 @@ pub fn render(files: &BundleFiles, image: &str) -> Result<RenderedBundle, Render
             name: name.clone(),
             cause,
         })?;
-    drop(version);
     Ok(RenderedBundle {
         bundle: Bundle {
             name,
@@ -133,7 +134,7 @@ pub fn render(files: &BundleFiles, image: &str) -> Result<RenderedBundle, Render
             properties,
             related_images,
         },
-        version: objects.swap_remove(position).value,
+        version: object,
     })
 }
 

@@ -211,7 +211,7 @@ impl Template {
 /// Tells the kind of a template by its schema.
 fn detect(bytes: &[u8]) -> Result<TemplateType, String> {
     const GO_TYPE: &str = r#"struct { Schema string "json:\"schema\"" }"#;
-    let document = first_document::read(bytes, TEMPLATE_SNIFFED_BYTES, Ok)
+    let document = first_document::read(bytes, TEMPLATE_SNIFFED_BYTES, Ok::<Value, String>)
         .map_err(|error| format!("decoding template input: {error}"))?;
     let head: Result<Head, String> = match &document {
         Value::Object(_) | Value::Null => decode(&document).map_err(|error| error.to_string()),

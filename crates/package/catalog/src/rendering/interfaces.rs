@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::{self, Display, Formatter};
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::manifests::Object;
@@ -35,12 +36,65 @@ pub(super) fn defined(objects: &[Object]) -> Result<BTreeSet<Interface>, String>
         .filter(|object| object.kind == "CustomResourceDefinition")
     {
         let version = object.api_version.rsplit('/').next().unwrap_or_default();
-        if matches!(version, "v1" | "v1beta1") {
-            define(&object.value, version == "v1beta1", &mut found)
-                .map_err(|cause| format!("error decoding {version} CRD: {cause}"))?;
+        if !matches!(version, "v1" | "v1beta1") {
+            continue;
         }
+        if let Ok(Definition { spec }) = serde_json::from_str(&object.text) {
+            found.extend(spec.interfaces(version == "v1beta1"));
+            continue;
+        }
+        // Something does not fit; what it is has to be said in Go's words.
+        let value = serde_json::from_str(&object.text).map_err(|error| error.to_string())?;
+        define(&value, version == "v1beta1", &mut found)
+            .map_err(|cause| format!("error decoding {version} CRD: {cause}"))?;
     }
     Ok(found)
+}
+
+/// What is needed of a custom resource definition, where all of it fits.
+#[derive(Deserialize)]
+struct Definition {
+    spec: DefinitionSpecification,
+}
+
+#[derive(Deserialize)]
+struct DefinitionSpecification {
+    group: String,
+    names: DefinitionNames,
+    #[serde(default)]
+    versions: Vec<DefinitionVersion>,
+    #[serde(default)]
+    version: String,
+}
+
+#[derive(Deserialize)]
+struct DefinitionNames {
+    kind: String,
+    plural: String,
+}
+
+#[derive(Deserialize)]
+struct DefinitionVersion {
+    name: String,
+}
+
+impl DefinitionSpecification {
+    fn interfaces(self, old: bool) -> impl Iterator<Item = Interface> {
+        let Self {
+            group,
+            names: DefinitionNames { kind, plural },
+            versions,
+            version,
+        } = self;
+        let single = Some(version).filter(|version| old && !version.is_empty());
+        let versions = versions.into_iter().map(|version| version.name).chain(single);
+        versions.map(move |version| Interface {
+            group: group.clone(),
+            version,
+            kind: kind.clone(),
+            plural: plural.clone(),
+        })
+    }
 }
 
 fn define(object: &Value, old: bool, found: &mut BTreeSet<Interface>) -> Result<(), String> {

@@ -2,16 +2,19 @@
 
 use bundle::cluster_service_version::KIND;
 use bundle::files::BundleFiles;
-use serde_json::Value;
+use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::RenderError;
+use super::object_text::ObjectText;
 use crate::first_document;
 
 /// An object that says its kind.
 pub(super) struct Object {
     pub(super) kind: String,
     pub(super) api_version: String,
-    pub(super) value: Value,
+    /// The object as Go writes it.
+    pub(super) text: String,
 }
 
 /// Reads the objects in the order of their files' names; of several ClusterServiceVersions the first counts.
@@ -44,42 +47,38 @@ pub(super) fn read(files: &BundleFiles) -> Result<Vec<Object>, RenderError> {
 }
 
 /// Takes data for an object: it must say its kind, and its group and version must be well-formed.
-fn object(mut value: Value) -> Result<Object, String> {
-    as_kubernetes_numbers(&mut value);
-    let text = |key| {
-        value
-            .get(key)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned()
-    };
-    let (kind, api_version) = (text("kind"), text("apiVersion"));
-    if !value.is_object() || kind.is_empty() || api_version.matches('/').count() > 1 {
+fn object(ObjectText(text): ObjectText) -> Result<Object, String> {
+    let (kind, api_version) = kind_of(&text).unwrap_or_default();
+    if kind.is_empty() || api_version.matches('/').count() > 1 {
         return Err("Object 'Kind' is missing".to_owned());
     }
     Ok(Object {
         kind,
         api_version,
-        value,
+        text,
     })
 }
 
-/// Turns integers beyond 64 bits with a sign into floats, as Kubernetes reads the numbers of objects.
-fn as_kubernetes_numbers(value: &mut Value) {
-    match value {
-        Value::Number(number)
-            if number
-                .as_u64()
-                .is_some_and(|number| i64::try_from(number).is_err()) =>
-        {
-            if let Some(float) = number.as_f64().and_then(serde_json::Number::from_f64) {
-                *number = float;
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(as_kubernetes_numbers),
-        Value::Object(fields) => fields.values_mut().for_each(as_kubernetes_numbers),
-        _ => {}
+/// The kind and the API version of an object; what is no text counts as absent.
+fn kind_of(text: &str) -> Option<(String, String)> {
+    /// The keys that matter stand before all that is large, but the rest has to be passed over.
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Head<'t> {
+        #[serde(borrow, default)]
+        kind: Option<&'t RawValue>,
+        #[serde(borrow, default)]
+        api_version: Option<&'t RawValue>,
     }
+    if !text.starts_with('{') {
+        return None;
+    }
+    let head: Head<'_> = serde_json::from_str(text).ok()?;
+    let text = |raw: Option<&RawValue>| {
+        raw.and_then(|raw| serde_json::from_str::<String>(raw.get()).ok())
+            .unwrap_or_default()
+    };
+    Some((text(head.kind), text(head.api_version)))
 }
 
 #[cfg(test)]
@@ -88,16 +87,17 @@ mod tests {
 
     #[test]
     fn an_object_says_its_kind_and_a_well_formed_version() {
-        for (value, expected) in [
-            (serde_json::json!({"kind": "A"}), Some("A")),
-            (serde_json::json!({"kind": "A", "apiVersion": "a/b"}), Some("A")),
-            (serde_json::json!({"kind": "A", "apiVersion": "a/b/c"}), None),
-            (serde_json::json!({"kind": 7}), None),
-            (serde_json::json!([{"kind": "A"}]), None),
-            (serde_json::json!(null), None),
+        for (text, expected) in [
+            (r#"{"kind":"A"}"#, Some("A")),
+            (r#"{"apiVersion":"a/b","kind":"A","spec":{}}"#, Some("A")),
+            (r#"{"apiVersion":7,"kind":"A"}"#, Some("A")),
+            (r#"{"apiVersion":"a/b/c","kind":"A"}"#, None),
+            (r#"{"kind":7}"#, None),
+            (r#"[{"kind":"A"}]"#, None),
+            ("null", None),
         ] {
-            let kind = object(value.clone()).ok().map(|object| object.kind);
-            assert_eq!(kind.as_deref(), expected, "{value}");
+            let kind = object(ObjectText(text.to_owned())).ok().map(|object| object.kind);
+            assert_eq!(kind.as_deref(), expected, "{text}");
         }
     }
 }

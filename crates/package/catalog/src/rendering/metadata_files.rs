@@ -104,7 +104,8 @@ struct Content<'f> {
 
 impl<'f> Content<'f> {
     fn read(bytes: &'f [u8]) -> Option<Self> {
-        let value = first_document::read(bytes, first_document::BUNDLE_SNIFFED_BYTES, Ok).ok()?;
+        let value =
+            first_document::read(bytes, first_document::BUNDLE_SNIFFED_BYTES, Ok::<Value, String>).ok()?;
         let json = first_document::json_text(bytes)
             .filter(|text| text.trim_ascii_start().starts_with(b"{"))
             .and_then(|text| std::str::from_utf8(text).ok());

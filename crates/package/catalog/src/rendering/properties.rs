@@ -8,7 +8,6 @@ use goyaml::json::Escape;
 use goyaml::typed::decode;
 use goyaml::{ReadOptions, go_struct};
 use serde::Serialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::interfaces::{self, Interface};
@@ -214,7 +213,7 @@ pub(super) fn all(
             .iter()
             .map(|kind| TextProperty::of(INTERFACE_REQUIRED, kind)),
     );
-    properties.extend(objects.iter().map(|object| bundle_object(&object.value)));
+    properties.extend(objects.iter().map(|object| bundle_object(&object.text)));
     // What is large stands at the end, whatever its type's place in the alphabet.
     let is_large = |property: &TextProperty| matches!(property.kind.as_str(), BUNDLE_OBJECT | CSV_METADATA);
     properties
@@ -233,8 +232,7 @@ fn parse<T: goyaml::typed::GoType>(index: usize, property: &TextProperty) -> Res
 }
 
 /// An object of the bundle: `{"data": "…"}` with its JSON in base64.
-fn bundle_object(object: &Value) -> TextProperty {
-    let text = json(object, Escape::Html);
+fn bundle_object(text: &str) -> TextProperty {
     let mut value = String::with_capacity(text.len().div_ceil(3) * 4 + 16);
     value.push_str("{\"data\":\"");
     STANDARD.encode_string(text, &mut value);

@@ -56,7 +56,7 @@ pub(super) fn read<T: GoType>(
     kind: TemplateType,
     schema: impl Fn(&T) -> &str,
 ) -> Result<T, String> {
-    let document = first_document::read(bytes, TEMPLATE_SNIFFED_BYTES, Ok)
+    let document = first_document::read(bytes, TEMPLATE_SNIFFED_BYTES, Ok::<Value, String>)
         .map_err(|error| format!("decoding template schema: {error}"))?;
     let template: T = decode(&document).map_err(|error| format!("unmarshalling template: {error}"))?;
     if schema(&template) != kind.schema() {

@@ -10,7 +10,7 @@ use goyaml::typed::{Decoding, decode_with};
 use goyaml::{ReadOptions, go_struct};
 use version::Version;
 
-use super::release::{PackageProperty, value_of};
+use super::release::{self, PackageProperty};
 use super::{Compatibility, Lookup, TemplateType};
 use crate::objects::{Bundle, Catalog, Package};
 use crate::rendering::RenderedBundle;
@@ -236,7 +236,7 @@ fn note_version(bundle: &Bundle, packages: &mut Vec<Package>, versions: &mut Ver
     let name = quoted(&bundle.name);
     let mut found = Vec::new();
     for (index, property) in bundle.properties.iter().enumerate() {
-        let package = super::release::check_property(property).map_err(|error| {
+        let package = release::check_property(property).map_err(|error| {
             format!(
                 "parse properties for bundle {name}: parse property[{index}] of type {}: {error}",
                 quoted(&property.kind)
