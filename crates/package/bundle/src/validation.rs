@@ -26,6 +26,7 @@ mod field_error;
 mod finding;
 mod format;
 mod good_practices;
+mod gzip_size;
 mod json_syntax;
 mod kinds;
 mod loaded;
@@ -49,8 +50,8 @@ use serde_json::Value;
 
 pub use content::OpmChecks;
 pub use context::{
-    CATEGORIES_VARIABLE, CONTAINER_TOOLS, INDEX_PATH, ImagePlatforms, KUBERNETES_VERSION, NotAPair, OptionalValues,
-    Platform,
+    CATEGORIES_VARIABLE, CONTAINER_TOOLS, INDEX_PATH, ImagePlatforms, KUBERNETES_VERSION, NotAPair,
+    OptionalValues, Platform,
 };
 pub use finding::{FieldFault, Finding, Kind, Level, Outcome};
 pub use format::MediaType;
@@ -60,6 +61,7 @@ pub use suites::{Validator, list_optional, optional_validators};
 
 use self::context::Context;
 use self::csv_rules::Written;
+use self::custom_resource_definition::Definition;
 use self::field_error::aggregate;
 use self::loaded::{Directory, Loaded};
 use self::manifest::GroupVersionKind;
@@ -127,10 +129,7 @@ pub fn validate(files: &BundleFiles, selection: &Selection<'_>, values: &Optiona
     if !faults.is_empty() {
         report.push(
             OutputLevel::Error,
-            format!(
-                "error validating format in {location}: {}",
-                opm_error(&faults)
-            ),
+            format!("error validating format in {location}: {}", opm_error(&faults)),
         );
     }
     report.extend(content_outcomes(&bundle, media_type));
@@ -210,8 +209,8 @@ fn content_outcomes(bundle: &Loaded, media_type: MediaType) -> Vec<Outcome> {
         }
     }
     let mut outcomes = vec![bundle_rules::check(bundle), csv_outcome(bundle)];
-    outcomes.extend(bundle.old_definitions.iter().map(|definition| definition.outcome()));
-    outcomes.extend(bundle.definitions.iter().map(|definition| definition.outcome()));
+    outcomes.extend(bundle.old_definitions.iter().map(Definition::outcome));
+    outcomes.extend(bundle.definitions.iter().map(Definition::outcome));
     // What is about an object goes with what else is about the same name.
     match outcomes.iter_mut().find(|outcome| outcome.name == own.name) {
         Some(outcome) => {
@@ -268,40 +267,47 @@ pub fn opm_error(faults: &[String]) -> String {
     format!("Bundle validation errors: {}", faults.join(","))
 }
 
-/// Runs one validator by its name over the bundle in a directory below `files`, as operator-framework/api does: `csv`,
-/// `crd`, `bundle`, `bundle-objects`, or an optional one.
-///
-/// `directory` is usually `manifests`; from the root (an empty text), the package and its channels are known too.
-///
-/// # Errors
-///
-/// When the bundle can't be loaded: what upstream's loader says.
-pub fn run_validator(
-    files: &BundleFiles,
-    location: &str,
-    directory: &str,
-    validator: &str,
-    values: &OptionalValues,
-) -> Result<Vec<Outcome>, String> {
-    let bundle = loaded::load(&Directory::new(files, location, directory))?;
-    let context = Context {
-        values,
-        platforms: None,
-    };
-    Ok(match validator {
-        "csv" => vec![csv_outcome(&bundle)],
-        "crd" => bundle
-            .definitions
-            .iter()
-            .chain(&bundle.old_definitions)
-            .map(|definition| definition.outcome())
-            .collect(),
-        "bundle" => vec![bundle_rules::check(&bundle)],
-        "bundle-objects" => objects::check(&bundle.objects),
-        name => optional_validators()
-            .iter()
-            .filter(|validator| validator.name == name)
-            .flat_map(|validator| validator.run(&bundle, &context))
-            .collect(),
-    })
+/// A loaded bundle that single validators can be run on, as operator-framework/api does.
+#[derive(Debug, Clone)]
+pub struct Subject(Loaded);
+
+impl Subject {
+    /// Loads the bundle in a directory below `files`: usually `manifests`; from the root (an empty text), the package and
+    /// its channels are known too.
+    ///
+    /// # Errors
+    ///
+    /// What upstream's loader says.
+    pub fn load(files: &BundleFiles, location: &str, directory: &str) -> Result<Self, String> {
+        loaded::load(&Directory::new(files, location, directory)).map(Self)
+    }
+
+    /// Runs one validator by its name: `csv`, `crd`, `bundle`, `bundle-objects`, or an optional one.
+    #[must_use]
+    pub fn run(&self, validator: &str, values: &OptionalValues) -> Vec<Outcome> {
+        let bundle = &self.0;
+        let context = Context {
+            values,
+            platforms: None,
+        };
+        match validator {
+            "csv" => vec![csv_outcome(bundle)],
+            "crd" => bundle
+                .definitions
+                .iter()
+                .chain(&bundle.old_definitions)
+                .map(Definition::outcome)
+                .collect(),
+            "bundle" => vec![bundle_rules::check(bundle)],
+            "bundle-objects" => objects::check(&bundle.objects),
+            name => optional_validators()
+                .iter()
+                .filter(|validator| validator.name == name)
+                .flat_map(|validator| validator.run(bundle, &context))
+                .collect(),
+        }
+    }
 }
+
+#[cfg(test)]
+mod tests;

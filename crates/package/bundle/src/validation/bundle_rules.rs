@@ -10,7 +10,7 @@ use super::finding::{Finding, Kind, Level, Outcome};
 use super::loaded::Loaded;
 use super::manifest::{self, GroupVersionKind};
 
-/// The most bytes a bundle may take: OLM keeps it in one ConfigMap while it installs.
+/// The most bytes a bundle may take: OLM keeps it in one `ConfigMap` while it installs.
 const MAXIMUM_SIZE: u64 = 1 << 20;
 
 /// Checks a bundle.
@@ -37,13 +37,23 @@ fn provided(bundle: &Loaded) -> Vec<GroupVersionKind> {
     };
     let mut keys = Vec::new();
     for definition in &bundle.definitions {
-        keys.extend(definition.written_versions.iter().map(|version| key(definition, version)));
+        keys.extend(
+            definition
+                .written_versions
+                .iter()
+                .map(|version| key(definition, version)),
+        );
     }
     for definition in &bundle.old_definitions {
         if definition.written_versions.is_empty() {
             keys.push(key(definition, &definition.written_version));
         }
-        keys.extend(definition.written_versions.iter().map(|version| key(definition, version)));
+        keys.extend(
+            definition
+                .written_versions
+                .iter()
+                .map(|version| key(definition, version)),
+        );
     }
     keys
 }
@@ -63,7 +73,10 @@ fn definitions(bundle: &Loaded) -> Vec<Finding> {
     }
     let mut owned_kinds = BTreeSet::new();
     for owned in &bundle.csv.spec.custom_resource_definitions.owned {
-        let group = owned.name.split_once('.').map_or(owned.name.as_str(), |(_, group)| group);
+        let group = owned
+            .name
+            .split_once('.')
+            .map_or(owned.name.as_str(), |(_, group)| group);
         let key = GroupVersionKind {
             group: group.to_owned(),
             version: owned.version.clone(),
@@ -172,7 +185,10 @@ fn in_units(bytes: u64) -> String {
         divisor *= UNIT;
         unit = units.next().unwrap_or(unit);
     }
-    #[expect(clippy::cast_precision_loss, reason = "one decimal is shown, as upstream does")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "one decimal is shown, as upstream does"
+    )]
     let amount = bytes as f64 / divisor as f64;
     format!("{amount:.1} {unit}B")
 }
@@ -244,7 +260,12 @@ mod tests {
 
     #[test]
     fn sizes_are_shown_in_thousands() {
-        for (bytes, text) in [(999, "999 B"), (1000, "1.0 kB"), (1_048_576, "1.0 MB"), (1_350_000, "1.4 MB")] {
+        for (bytes, text) in [
+            (999, "999 B"),
+            (1000, "1.0 kB"),
+            (1_048_576, "1.0 MB"),
+            (1_350_000, "1.4 MB"),
+        ] {
             assert_eq!(in_units(bytes), text);
         }
     }

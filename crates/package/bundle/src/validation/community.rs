@@ -1,4 +1,4 @@
-//! What the community catalog of OpenShift asks of bundles that use APIs which Kubernetes 1.22 removed.
+//! What the community catalog of `OpenShift` asks of bundles that use APIs which Kubernetes 1.22 removed.
 
 use goyaml::go_struct;
 use version::Version;
@@ -8,18 +8,18 @@ use super::finding::{Finding, Level, Outcome};
 use super::loaded::Loaded;
 use super::removed_apis;
 
-/// The label that says which OpenShift versions a bundle is for.
+/// The label that says which `OpenShift` versions a bundle is for.
 const OPENSHIFT_LABEL: &str = "com.redhat.openshift.versions";
-/// The property that says the newest OpenShift version that a bundle is for.
+/// The property that says the newest `OpenShift` version that a bundle is for.
 const MAXIMUM_PROPERTY: &str = "olm.maxOpenShiftVersion";
 /// The annotation with properties.
 const PROPERTIES: &str = "olm.properties";
-/// The OpenShift version that no longer has the APIs.
+/// The `OpenShift` version that no longer has the APIs.
 const REMOVED: &str = "4.9";
 /// Where the removal is described.
 const GUIDE: &str = "https://kubernetes.io/docs/reference/using-api/deprecation-guide/#v1-22";
 
-/// What was found, before it has the ClusterServiceVersion's name.
+/// What was found, before it has the `ClusterServiceVersion`'s name.
 #[derive(Default)]
 struct Remarks {
     errors: Vec<String>,

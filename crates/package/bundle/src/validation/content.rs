@@ -1,9 +1,9 @@
-//! The content of a bundle as opm checks it: every object, and whether definitions and ClusterServiceVersion agree.
+//! The content of a bundle as opm checks it: every object, and whether definitions and `ClusterServiceVersion` agree.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use goyaml::go_struct;
 use gotemplate::format::quoted;
+use goyaml::go_struct;
 use serde_json::Value;
 
 use super::context::{Context, OptionalValues};
@@ -22,7 +22,7 @@ use crate::files::BundleFiles;
 /// Which of opm's optional checks are made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OpmChecks {
-    /// What OperatorHub.io asks for.
+    /// What `OperatorHub.io` asks for.
     pub operator_hub: bool,
     /// Disruption budgets, priority classes and roles. opm hands its check a list that it doesn't look into, so this
     /// finds nothing there, nor here.
@@ -91,8 +91,13 @@ pub(super) fn faults(
         };
         let bundle = Loaded::of_csv(&review.csv_name, review.csv.clone(), review.csv_object.clone());
         // The second result is only that the check is deprecated, which is a warning.
-        if let Some(outcome) = operator_hub::check_deprecated(&bundle, &context).into_iter().next() {
-            review.faults.extend(outcome.errors.iter().map(ToString::to_string));
+        if let Some(outcome) = operator_hub::check_deprecated(&bundle, &context)
+            .into_iter()
+            .next()
+        {
+            review
+                .faults
+                .extend(outcome.errors.iter().map(ToString::to_string));
         }
     }
     review.faults
@@ -122,8 +127,10 @@ impl Review {
         };
         let gvk = GroupVersionKind::of(object);
         if is_registry && !kinds::is_supported(&gvk.kind) {
-            self.faults
-                .push(format!("{} is not supported type for registryV1 bundle: {path}", gvk.kind));
+            self.faults.push(format!(
+                "{} is not supported type for registryV1 bundle: {path}",
+                gvk.kind
+            ));
             return;
         }
         match gvk.kind.as_str() {
@@ -160,7 +167,7 @@ impl Review {
         }
     }
 
-    /// Whether definitions and ClusterServiceVersion agree, as operator-registry sees it.
+    /// Whether definitions and `ClusterServiceVersion` agree, as operator-registry sees it.
     fn agreement(&mut self) {
         if self.objects.is_empty() {
             return;
@@ -206,7 +213,7 @@ fn applicability(bytes: &[u8]) -> Option<String> {
     })
 }
 
-/// What is read of a ClusterServiceVersion's list of definitions.
+/// What is read of a `ClusterServiceVersion`'s list of definitions.
 #[derive(Debug, Clone, Default)]
 struct OwnedDefinitions {
     owned: Vec<DefinitionKey>,
@@ -214,7 +221,7 @@ struct OwnedDefinitions {
 }
 go_struct!(OwnedDefinitions, "registry.definitions", { "owned" => owned, "required" => required });
 
-/// A definition as a ClusterServiceVersion names it.
+/// A definition as a `ClusterServiceVersion` names it.
 #[derive(Debug, Clone, Default)]
 struct DefinitionKey {
     group: String,
@@ -263,7 +270,9 @@ fn owned_faults(objects: &[Value], csv: &Value, bundle_name: &str) -> Vec<String
         let known = (key.version.clone(), key.kind.clone());
         // Keys carry a group too, which definitions are never entered with.
         let is_present = key.group.is_empty()
-            && present.get_mut(&key.name).is_some_and(|versions| versions.remove(&known));
+            && present
+                .get_mut(&key.name)
+                .is_some_and(|versions| versions.remove(&known));
         if !is_present {
             let shown = if key.name.is_empty() {
                 format!("{}/{} {}", key.group, key.version, key.kind)

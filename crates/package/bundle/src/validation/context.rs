@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// The key of the Kubernetes version that a bundle is checked against.
 pub const KUBERNETES_VERSION: &str = "k8s-version";
-/// The key of the Dockerfile whose labels say which OpenShift versions a bundle is for.
+/// The key of the Dockerfile whose labels say which `OpenShift` versions a bundle is for.
 pub const INDEX_PATH: &str = "index-path";
 /// The key of the tool that images are looked at with; baton looks itself, and only checks the value.
 pub const CONTAINER_TOOLS: &str = "container-tools";
@@ -51,7 +51,7 @@ impl OptionalValues {
         })
     }
 
-    /// Takes a file of categories instead of OperatorHub's, as `$OPERATOR_BUNDLE_CATEGORIES` names it.
+    /// Takes a file of categories instead of `OperatorHub`'s, as `$OPERATOR_BUNDLE_CATEGORIES` names it.
     #[must_use]
     pub fn with_categories_file(mut self, path: Option<PathBuf>) -> Self {
         self.categories_file = path.filter(|path| !path.as_os_str().is_empty());
@@ -104,10 +104,7 @@ pub(super) fn system_text(error: &io::Error) -> String {
         io::ErrorKind::IsADirectory => "is a directory".to_owned(),
         _ => {
             let text = error.to_string();
-            text.split(" (os error")
-                .next()
-                .unwrap_or_default()
-                .to_lowercase()
+            text.split(" (os error").next().unwrap_or_default().to_lowercase()
         }
     }
 }
@@ -118,7 +115,8 @@ mod tests {
 
     #[test]
     fn values_are_given_in_pairs() {
-        let values = OptionalValues::parse(["k8s-version=1.22,index-path=a", "container-tools=none"]).expect("pairs");
+        let values =
+            OptionalValues::parse(["k8s-version=1.22,index-path=a", "container-tools=none"]).expect("pairs");
         assert_eq!(values.get(KUBERNETES_VERSION), "1.22");
         assert_eq!(values.get(INDEX_PATH), "a");
         assert_eq!(values.get(CONTAINER_TOOLS), "none");

@@ -1,4 +1,4 @@
-//! The rules for a ClusterServiceVersion: names, examples, install modes, required fields and annotations.
+//! The rules for a `ClusterServiceVersion`: names, examples, install modes, required fields and annotations.
 
 use std::collections::BTreeSet;
 
@@ -24,14 +24,14 @@ const CASE_SENSITIVE: [&str; 5] = [
     crate::cluster_service_version::SKIP_RANGE_ANNOTATION,
 ];
 
-/// A ClusterServiceVersion and the object it was read from.
+/// A `ClusterServiceVersion` and the object it was read from.
 #[derive(Clone, Copy)]
 pub(super) struct Written<'c> {
     pub(super) csv: &'c ClusterServiceVersion,
     pub(super) object: &'c Value,
 }
 
-/// Checks a ClusterServiceVersion.
+/// Checks a `ClusterServiceVersion`.
 pub(super) fn check(written: Written<'_>) -> Outcome {
     let csv = written.csv;
     let name = csv.metadata.name.as_str();
@@ -175,11 +175,17 @@ fn provided(csv: &ClusterServiceVersion, findings: &mut Vec<Finding>) -> BTreeSe
             }),
         }
     }
-    provided.extend(csv.spec.api_service_definitions.owned.iter().map(|owned| GroupVersionKind {
-        group: owned.group.clone(),
-        version: owned.version.clone(),
-        kind: owned.kind.clone(),
-    }));
+    provided.extend(
+        csv.spec
+            .api_service_definitions
+            .owned
+            .iter()
+            .map(|owned| GroupVersionKind {
+                group: owned.group.clone(),
+                version: owned.version.clone(),
+                kind: owned.kind.clone(),
+            }),
+    );
     provided
 }
 
@@ -249,7 +255,10 @@ fn required_fields(written: Written<'_>) -> Vec<Finding> {
             findings.push(missing("Spec.InstallStrategy.StrategyName", "field"));
         }
         if has_details && find(details, "deployments").is_null() {
-            findings.push(missing("Spec.InstallStrategy.StrategySpec.DeploymentSpecs", "field"));
+            findings.push(missing(
+                "Spec.InstallStrategy.StrategySpec.DeploymentSpecs",
+                "field",
+            ));
         }
     }
     if csv.spec.display_name.is_empty() {

@@ -1,4 +1,4 @@
-//! CustomResourceDefinitions, checked as the Kubernetes API server checks a new one.
+//! `CustomResourceDefinitions`, checked as the Kubernetes API server checks a new one.
 //!
 //! Both versions of the API are read into what the server works with: what `v1` says of every version alike moves to the
 //! top, and what `v1beta1` leaves out is filled in. Faults inside schemas and in the status are not upstream's concern
@@ -47,6 +47,7 @@ pub(super) struct Definition {
 }
 
 /// The names of a custom resource.
+#[expect(clippy::struct_field_names, reason = "the API calls them so")]
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Names {
     plural: String,
@@ -109,6 +110,7 @@ go_struct!(StatusSubresource, "v1.CustomResourceSubresourceStatus", {});
 printed_struct!(StatusSubresource, {});
 
 /// Where a custom resource keeps its number of replicas.
+#[expect(clippy::struct_field_names, reason = "the API calls them so")]
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Scale {
     spec_replicas_path: String,
@@ -239,8 +241,10 @@ impl Definition {
     ///
     /// The first field that doesn't fit, in the words of sigs.k8s.io/yaml.
     pub(super) fn read_v1beta1(object: &Value) -> Result<Self, String> {
-        let WrittenV1beta1 { metadata, spec, .. } = manifest::typed(object)
-            .map_err(|text: String| text.replace(" of type v1.", " of type v1beta1.").replace("[]v1.", "[]v1beta1."))?;
+        let WrittenV1beta1 { metadata, spec, .. } = manifest::typed(object).map_err(|text: String| {
+            text.replace(" of type v1.", " of type v1beta1.")
+                .replace("[]v1.", "[]v1beta1.")
+        })?;
         let written_versions = names_of(&spec.versions);
         let mut versions = spec.versions;
         let written_version = spec.version.clone();
@@ -263,13 +267,20 @@ impl Definition {
             group: spec.group,
             version,
             names: with_default_names(spec.names),
-            scope: if spec.scope.is_empty() { "Namespaced".to_owned() } else { spec.scope },
+            scope: if spec.scope.is_empty() {
+                "Namespaced".to_owned()
+            } else {
+                spec.scope
+            },
             validation: spec.validation,
             subresources: spec.subresources,
             versions,
             columns: spec.columns,
             selectable_fields: spec.selectable_fields,
-            conversion: Some(spec.conversion.map_or_else(Conversion::none, Conversion::from_v1beta1)),
+            conversion: Some(
+                spec.conversion
+                    .map_or_else(Conversion::none, Conversion::from_v1beta1),
+            ),
             preserve_unknown_fields: Some(spec.preserve_unknown_fields.unwrap_or(true)),
             written_version,
             written_versions,
@@ -284,7 +295,11 @@ impl Definition {
         self.version.clone_from(&first.name);
         macro_rules! lift {
             ($field:ident => $top:ident) => {
-                if self.versions.iter().all(|version| version.$field == first.$field) {
+                if self
+                    .versions
+                    .iter()
+                    .all(|version| version.$field == first.$field)
+                {
                     self.$top = first.$field;
                     for version in &mut self.versions {
                         version.$field = Default::default();
@@ -327,4 +342,3 @@ fn with_default_names(mut names: Names) -> Names {
     }
     names
 }
-

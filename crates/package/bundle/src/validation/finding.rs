@@ -23,7 +23,7 @@ impl fmt::Display for Level {
 /// What sort of fault a finding is about, by the names that upstream gives them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Something about the ClusterServiceVersion.
+    /// Something about the `ClusterServiceVersion`.
     ClusterServiceVersion,
     /// A required field is empty.
     FieldMissing,
@@ -41,7 +41,7 @@ pub enum Kind {
     PropertiesAnnotation,
     /// The validator itself is deprecated.
     DeprecatedValidator,
-    /// A field of a CustomResourceDefinition, as the Kubernetes API server sees it.
+    /// A field of a `CustomResourceDefinition`, as the Kubernetes API server sees it.
     Field(FieldFault),
 }
 
@@ -139,9 +139,14 @@ impl Finding {
         }
     }
 
-    /// A finding about a ClusterServiceVersion as a whole.
+    /// A finding about a `ClusterServiceVersion` as a whole.
     pub(super) fn csv(level: Level, name: &str, detail: impl fmt::Display) -> Self {
-        Self::about(level, Kind::ClusterServiceVersion, "", format!("({name}) {detail}"))
+        Self::about(
+            level,
+            Kind::ClusterServiceVersion,
+            "",
+            format!("({name}) {detail}"),
+        )
     }
 }
 
@@ -165,7 +170,7 @@ impl fmt::Display for Finding {
 /// What one validator found about one object, errors and warnings apart.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// What the findings are about: often a ClusterServiceVersion's name or version.
+    /// What the findings are about: often a `ClusterServiceVersion`'s name or version.
     pub name: String,
     /// What must be corrected.
     pub errors: Vec<Finding>,

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use goyaml::go_struct;
 use gotemplate::format::quoted;
+use goyaml::go_struct;
 use serde_json::Value;
 
 use super::dependencies::DependenciesFile;
@@ -25,9 +25,9 @@ pub(super) const MANIFESTS_ANNOTATION: &str = "operators.operatorframework.io.bu
 /// How a bundle's objects are to be understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MediaType {
-    /// A ClusterServiceVersion and what belongs to it.
+    /// A `ClusterServiceVersion` and what belongs to it.
     RegistryV1,
-    /// Objects without a ClusterServiceVersion.
+    /// Objects without a `ClusterServiceVersion`.
     Plain,
     /// A chart.
     Helm,
@@ -60,7 +60,10 @@ go_struct!(AnnotationsFile, "bundle.AnnotationMetadata", { "annotations" => anno
 pub(super) fn media_type(directory: &Directory<'_>) -> Result<MediaType, String> {
     let files: Vec<&[u8]> = directory.entries().into_values().flatten().collect();
     if files.is_empty() {
-        return Err(format!("The directory {} contains no yaml files", directory.shown()));
+        return Err(format!(
+            "The directory {} contains no yaml files",
+            directory.shown()
+        ));
     }
     if is_chart(directory) {
         return Ok(MediaType::Helm);
@@ -69,7 +72,11 @@ pub(super) fn media_type(directory: &Directory<'_>) -> Result<MediaType, String>
         manifest::object_within(bytes, MEDIA_TYPE_LOOKAHEAD)
             .is_ok_and(|object| manifest::kind(&object) == cluster_service_version::KIND)
     });
-    Ok(if has_csv { MediaType::RegistryV1 } else { MediaType::Plain })
+    Ok(if has_csv {
+        MediaType::RegistryV1
+    } else {
+        MediaType::Plain
+    })
 }
 
 /// How many bytes opm looks at here to tell JSON from YAML.
@@ -116,7 +123,10 @@ pub(super) fn faults(files: &BundleFiles, location: &str) -> Vec<String> {
 }
 
 /// The first file with annotations, and the first other one with dependencies.
-fn metadata(files: &BundleFiles, location: &str) -> (Option<BTreeMap<String, String>>, Option<DependenciesFile>) {
+fn metadata(
+    files: &BundleFiles,
+    location: &str,
+) -> (Option<BTreeMap<String, String>>, Option<DependenciesFile>) {
     let directory = Directory::new(files, location, METADATA);
     let mut annotations = None;
     let mut dependencies = None;

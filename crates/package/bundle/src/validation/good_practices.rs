@@ -14,7 +14,8 @@ use crate::cluster_service_version::CustomResourceDescription;
 
 /// The end of a name that has a version there.
 static VERSION_AT_THE_END: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r"([0-9]+)\.([0-9]+)\.([0-9]+)(?:-([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?(?:\+[0-9A-Za-z-]+)?\z").ok()
+    Regex::new(r"([0-9]+)\.([0-9]+)\.([0-9]+)(?:-([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?(?:\+[0-9A-Za-z-]+)?\z")
+        .ok()
 });
 
 /// Checks a bundle.

@@ -81,7 +81,11 @@ impl Scanner<'_> {
         loop {
             self.space();
             let Some(close) = open.last().copied() else {
-                return if self.at == self.bytes.len() { Ok(false) } else { Err(self.fault()) };
+                return if self.at == self.bytes.len() {
+                    Ok(false)
+                } else {
+                    Err(self.fault())
+                };
             };
             match self.expect(|byte| byte == b',' || byte == close)? {
                 b',' if close == b'}' => {

@@ -1,15 +1,13 @@
-//! A bundle as operator-framework/api loads it: the objects beside a ClusterServiceVersion, and what the annotations say.
+//! A bundle as operator-framework/api loads it: the objects beside a `ClusterServiceVersion`, and what the annotations say.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use goyaml::go_struct;
 use serde_json::Value;
 
 use super::custom_resource_definition::{Definition, V1, V1BETA1};
 use super::field_error::aggregate;
+use super::gzip_size::gzip_size;
 use super::manifest;
 use crate::cluster_service_version::{self, ClusterServiceVersion};
 use crate::files::BundleFiles;
@@ -17,9 +15,9 @@ use crate::files::BundleFiles;
 /// A bundle that could be loaded.
 #[derive(Debug, Clone)]
 pub(super) struct Loaded {
-    /// The ClusterServiceVersion's name.
+    /// The `ClusterServiceVersion`'s name.
     pub(super) name: String,
-    /// Every object, the ClusterServiceVersion among them, by the order of their files.
+    /// Every object, the `ClusterServiceVersion` among them, by the order of their files.
     pub(super) objects: Vec<Value>,
     /// The package, when the annotations were among the files.
     pub(super) package: String,
@@ -108,7 +106,11 @@ impl<'f> Directory<'f> {
                 Some((directory, _)) => entries.insert(directory, None),
             };
         }
-        let prefix = if self.path.is_empty() { String::new() } else { format!("{}/", self.path) };
+        let prefix = if self.path.is_empty() {
+            String::new()
+        } else {
+            format!("{}/", self.path)
+        };
         for directory in self.files.directories() {
             if let Some(name) = directory.strip_prefix(&prefix)
                 && !name.is_empty()
@@ -193,9 +195,15 @@ pub(super) fn load(directory: &Directory<'_>) -> Result<Loaded, String> {
         }
         loaded => {
             if !found {
-                faults.push(format!("unable to find a csv in bundle directory {}", directory.shown));
+                faults.push(format!(
+                    "unable to find a csv in bundle directory {}",
+                    directory.shown
+                ));
             } else if loaded.is_none() {
-                faults.push(format!("unable to load bundle from directory {}", directory.shown));
+                faults.push(format!(
+                    "unable to load bundle from directory {}",
+                    directory.shown
+                ));
             }
             Err(aggregate(&faults))
         }
@@ -207,7 +215,7 @@ fn manifest_annotations(bytes: &[u8]) -> Result<AnnotationsFile, String> {
     manifest::typed(&value)
 }
 
-/// Loads every object in the directory of a ClusterServiceVersion, and says what was wrong; some faults leave nothing.
+/// Loads every object in the directory of a `ClusterServiceVersion`, and says what was wrong; some faults leave nothing.
 fn load_beside(name: &str, directory: &Directory<'_>) -> (Option<Loaded>, Vec<String>) {
     let mut faults = Vec::new();
     let mut objects = Vec::new();
@@ -248,10 +256,14 @@ fn load_beside(name: &str, directory: &Directory<'_>) -> (Option<Loaded>, Vec<St
                     V1 => Definition::read_v1(&object).map(|read| definitions.push(read)),
                     V1BETA1 => Definition::read_v1beta1(&object).map(|read| old_definitions.push(read)),
                     _ => {
-                        return (None, vec![format!("unsupported CRD version {version} for {file}")]);
+                        return (
+                            None,
+                            vec![format!("unsupported CRD version {version} for {file}")],
+                        );
                     }
                 };
-                read.err().map(|error| format!("unable to parse CRD {file}: {error}"))
+                read.err()
+                    .map(|error| format!("unable to parse CRD {file}: {error}"))
             }
             _ => None,
         };
@@ -270,7 +282,7 @@ fn load_beside(name: &str, directory: &Directory<'_>) -> (Option<Loaded>, Vec<St
 }
 
 impl Loaded {
-    /// A bundle of nothing but a ClusterServiceVersion.
+    /// A bundle of nothing but a `ClusterServiceVersion`.
     pub(super) fn of_csv(name: &str, csv: ClusterServiceVersion, csv_object: Value) -> Self {
         Self {
             name: name.to_owned(),
@@ -297,11 +309,11 @@ impl Loaded {
     fn measure(&mut self, directory: &Directory<'_>) {
         for (_, bytes) in directory.files_below() {
             self.size += bytes.len() as u64;
-            self.compressed_size += stored_size(bytes);
+            self.compressed_size += gzip_size(bytes).div_ceil(3) * 4;
         }
     }
 
-    /// Whether the ClusterServiceVersion has anything but null at a place; keys match whatever their case.
+    /// Whether the `ClusterServiceVersion` has anything but null at a place; keys match whatever their case.
     pub(super) fn csv_has(&self, path: &[&str]) -> bool {
         path.iter()
             .try_fold(&self.csv_object, |value, key| {
@@ -311,27 +323,5 @@ impl Loaded {
                     .find_map(|(name, value)| name.eq_ignore_ascii_case(key).then_some(value))
             })
             .is_some_and(|value| !value.is_null())
-    }
-}
-
-/// How many bytes a file takes once it is compressed and in base64.
-fn stored_size(bytes: &[u8]) -> u64 {
-    let mut encoder = GzEncoder::new(Counter(0), Compression::default());
-    // Counting can't fail.
-    let written = encoder.write_all(bytes).and_then(|()| encoder.finish());
-    written.map_or(0, |counter| counter.0.div_ceil(3) * 4)
-}
-
-/// Counts what is written.
-struct Counter(u64);
-
-impl std::io::Write for Counter {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0 += bytes.len() as u64;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
     }
 }

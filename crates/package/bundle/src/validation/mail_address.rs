@@ -246,7 +246,9 @@ impl Parser<'_> {
     }
 
     fn domain_literal(&mut self) -> Step<()> {
-        let Some(end) = self.rest.find(|character| matches!(character, ']' | '[' | '\\') || !is_visible(character))
+        let Some(end) = self
+            .rest
+            .find(|character| matches!(character, ']' | '[' | '\\') || !is_visible(character))
         else {
             return failed("unclosed domain-literal");
         };

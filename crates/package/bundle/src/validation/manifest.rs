@@ -111,7 +111,11 @@ pub(super) fn check_kind(value: &Value) -> Result<(), String> {
     match value {
         Value::Null => Ok(()),
         Value::Object(entries) => {
-            if entries.get("kind").and_then(Value::as_str).is_some_and(|kind| !kind.is_empty()) {
+            if entries
+                .get("kind")
+                .and_then(Value::as_str)
+                .is_some_and(|kind| !kind.is_empty())
+            {
                 return Ok(());
             }
             let text = json::to_string(value, Escape::Html).map_err(|error| error.to_string())?;
@@ -134,7 +138,9 @@ fn first_document(bytes: &[u8]) -> Result<Vec<u8>, DecodeError> {
             let rest = String::from_utf8_lossy(rest);
             let rest = rest.trim();
             if !rest.is_empty() && !rest.starts_with('#') {
-                return Err(DecodeError::Message(format!("invalid Yaml document separator: {rest}")));
+                return Err(DecodeError::Message(format!(
+                    "invalid Yaml document separator: {rest}"
+                )));
             }
             if !document.is_empty() {
                 return Ok(document);

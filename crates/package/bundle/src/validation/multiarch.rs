@@ -57,8 +57,18 @@ pub(super) fn check(bundle: &Loaded, context: &Context<'_>) -> Vec<Outcome> {
     survey.read(bundle);
     survey.look_at_images(context.platforms);
     survey.judge();
-    outcome.extend(survey.warnings.into_iter().map(|detail| finding(Level::Warning, detail)));
-    outcome.extend(survey.errors.into_iter().map(|detail| finding(Level::Error, detail)));
+    outcome.extend(
+        survey
+            .warnings
+            .into_iter()
+            .map(|detail| finding(Level::Warning, detail)),
+    );
+    outcome.extend(
+        survey
+            .errors
+            .into_iter()
+            .map(|detail| finding(Level::Error, detail)),
+    );
     vec![outcome]
 }
 
@@ -139,7 +149,9 @@ impl Survey {
             for (image, platforms) in images {
                 let found = match lookup {
                     Some(lookup) => lookup.platforms(image),
-                    None => Err("no registry was asked; run the check where registries can be reached".to_owned()),
+                    None => {
+                        Err("no registry was asked; run the check where registries can be reached".to_owned())
+                    }
                 };
                 match found {
                     Ok(mut found) => {
@@ -263,14 +275,21 @@ impl Survey {
             let Some(platforms) = platforms else {
                 continue;
             };
-            let has_architecture = |wanted: &&String| platforms.iter().any(|one| one.architecture == **wanted);
+            let has_architecture =
+                |wanted: &&String| platforms.iter().any(|one| one.architecture == **wanted);
             let has_system = |wanted: &&String| platforms.iter().any(|one| one.system == **wanted);
             let lacking: [(Vec<&String>, &str); 2] = [
                 (
-                    self.architectures.iter().filter(|one| !has_architecture(one)).collect(),
+                    self.architectures
+                        .iter()
+                        .filter(|one| !has_architecture(one))
+                        .collect(),
                     "Arch(s)",
                 ),
-                (self.systems.iter().filter(|one| !has_system(one)).collect(), "OS(s)"),
+                (
+                    self.systems.iter().filter(|one| !has_system(one)).collect(),
+                    "OS(s)",
+                ),
             ];
             for (missing, what) in lacking {
                 if !missing.is_empty() {
@@ -310,7 +329,11 @@ impl Survey {
             }];
             let present = platforms.as_deref().unwrap_or(&unreadable);
             let beyond = |these: &[Platform], those: &[Platform]| -> Vec<String> {
-                these.iter().filter(|one| !those.contains(one)).map(shown).collect()
+                these
+                    .iter()
+                    .filter(|one| !those.contains(one))
+                    .map(shown)
+                    .collect()
             };
             let extra = beyond(wanted, present);
             if !extra.is_empty() {

@@ -165,7 +165,10 @@ mod tests {
         );
         assert!(dns_1035_label("a-1").is_empty());
         assert!(!dns_1035_label("1a").is_empty());
-        assert!(!dns_1035_label("a\n").is_empty(), "the end is the end of the text");
+        assert!(
+            !dns_1035_label("a\n").is_empty(),
+            "the end is the end of the text"
+        );
         assert_eq!(label_value(&"x".repeat(64)), ["must be no more than 63 bytes"]);
         assert_eq!(label_key("/x"), ["prefix part must be non-empty"]);
         assert_eq!(label_key("a/b/c").len(), 1);

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use goyaml::typed::{GoType, Reader};
 use gotemplate::format::is_print;
+use goyaml::typed::{GoType, Reader};
 use serde_json::Value;
 
 use super::field_error::FieldError;
@@ -76,9 +76,9 @@ pub(super) fn is_rfc3339(text: &str) -> bool {
         None => return false,
     };
     let seconds = clock.split_once('.').map_or(clock, |(seconds, _)| seconds);
-    let fraction_is_digits = clock
-        .split_once('.')
-        .is_none_or(|(_, fraction)| !fraction.is_empty() && fraction.bytes().all(|byte| byte.is_ascii_digit()));
+    let fraction_is_digits = clock.split_once('.').is_none_or(|(_, fraction)| {
+        !fraction.is_empty() && fraction.bytes().all(|byte| byte.is_ascii_digit())
+    });
     numbers(date, '-', &[4, 2, 2]).is_some_and(|parts| is_day(&parts))
         && numbers(seconds, ':', &[2, 2, 2])
             .is_some_and(|parts| parts.iter().zip([23, 59, 59]).all(|(part, limit)| *part <= limit))
@@ -161,7 +161,9 @@ impl Printed for OwnerReference {
             ("name", &self.name),
             ("uid", &self.uid),
         ] {
-            out.push_str(&format!("{separator}\"{name}\":"));
+            out.push(separator);
+            name.to_owned().json(out);
+            out.push(':');
             value.json(out);
             separator = ',';
         }
@@ -170,7 +172,10 @@ impl Printed for OwnerReference {
             ("blockOwnerDeletion", self.block_owner_deletion),
         ] {
             if let Some(value) = value {
-                out.push_str(&format!(",\"{name}\":{value}"));
+                out.push(',');
+                name.to_owned().json(out);
+                out.push(':');
+                value.json(out);
             }
         }
         out.push('}');
@@ -269,7 +274,12 @@ impl ObjectMetadata {
                 .unwrap_or_default(),
             finalizers: metadata["finalizers"]
                 .as_array()
-                .and_then(|items| items.iter().map(|item| item.as_str().map(str::to_owned)).collect())
+                .and_then(|items| {
+                    items
+                        .iter()
+                        .map(|item| item.as_str().map(str::to_owned))
+                        .collect()
+                })
                 .unwrap_or_default(),
             ..Self::default()
         }
@@ -286,7 +296,10 @@ impl ObjectMetadata {
             );
         }
         if self.name.is_empty() {
-            faults.push(FieldError::required("metadata.name", "name or generateName is required"));
+            faults.push(FieldError::required(
+                "metadata.name",
+                "name or generateName is required",
+            ));
         } else {
             faults.extend(
                 name_faults(&self.name)
@@ -295,7 +308,10 @@ impl ObjectMetadata {
             );
         }
         if !self.namespace.is_empty() {
-            faults.push(FieldError::forbidden("metadata.namespace", "not allowed on this type"));
+            faults.push(FieldError::forbidden(
+                "metadata.namespace",
+                "not allowed on this type",
+            ));
         }
         if self.generation < 0 {
             faults.push(FieldError::invalid_value(
@@ -331,9 +347,16 @@ impl ObjectMetadata {
                     .map(|fault| FieldError::invalid("metadata.annotations", key, fault)),
             );
         }
-        let bytes: usize = self.annotations.iter().map(|(key, value)| key.len() + value.len()).sum();
+        let bytes: usize = self
+            .annotations
+            .iter()
+            .map(|(key, value)| key.len() + value.len())
+            .sum();
         if bytes > MAXIMUM_ANNOTATION_BYTES {
-            faults.push(FieldError::too_long("metadata.annotations", MAXIMUM_ANNOTATION_BYTES));
+            faults.push(FieldError::too_long(
+                "metadata.annotations",
+                MAXIMUM_ANNOTATION_BYTES,
+            ));
         }
     }
 
@@ -397,14 +420,20 @@ impl ObjectMetadata {
                 ));
             }
             if entry.manager.len() > MAXIMUM_MANAGER_BYTES {
-                faults.push(FieldError::too_long(format!("{field}.manager"), MAXIMUM_MANAGER_BYTES));
+                faults.push(FieldError::too_long(
+                    format!("{field}.manager"),
+                    MAXIMUM_MANAGER_BYTES,
+                ));
             }
             for (at, character) in entry.manager.char_indices() {
                 if !is_print(character) {
                     faults.push(FieldError::invalid(
                         format!("{field}.manager"),
                         &entry.manager,
-                        format!("invalid character U+{:04X} (at position {at})", u32::from(character)),
+                        format!(
+                            "invalid character U+{:04X} (at position {at})",
+                            u32::from(character)
+                        ),
                     ));
                 }
             }
@@ -447,7 +476,11 @@ impl OwnerReference {
         }
         for (name, value) in [("kind", kind), ("name", &self.name), ("uid", &self.uid)] {
             if value.is_empty() {
-                faults.push(FieldError::invalid(format!("{field}.{name}"), value, "must not be empty"));
+                faults.push(FieldError::invalid(
+                    format!("{field}.{name}"),
+                    value,
+                    "must not be empty",
+                ));
             }
         }
         if (group, version, kind) == ("", "v1", "Event") {
@@ -495,7 +528,13 @@ mod tests {
         for good in ["2024-02-29T00:00:00Z", "2024-01-02T03:04:05.5+01:00"] {
             assert!(is_rfc3339(good), "{good}");
         }
-        for bad in ["", "2024-01-02", "2023-02-29T00:00:00Z", "2024-01-02T24:00:00Z", "2024-01-02T03:04:05"] {
+        for bad in [
+            "",
+            "2024-01-02",
+            "2023-02-29T00:00:00Z",
+            "2024-01-02T24:00:00Z",
+            "2024-01-02T03:04:05",
+        ] {
             assert!(!is_rfc3339(bad), "{bad}");
         }
     }

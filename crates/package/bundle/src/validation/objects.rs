@@ -12,7 +12,7 @@ use super::manifest;
 use super::object_metadata::{ObjectMetadata, Time};
 use super::printed::{Printed, printed_struct};
 
-/// The security context constraints that OpenShift comes with.
+/// The security context constraints that `OpenShift` comes with.
 const DEFAULT_CONSTRAINTS: [&str; 8] = [
     "privileged",
     "restricted",
@@ -28,13 +28,15 @@ const DEFAULT_CONSTRAINTS: [&str; 8] = [
 pub(super) fn check<'o>(objects: impl IntoIterator<Item = &'o Value>) -> Vec<Outcome> {
     objects
         .into_iter()
-        .filter_map(|object| match manifest::GroupVersionKind::of(object).kind.as_str() {
-            "PodDisruptionBudget" => Some(disruption_budget(object)),
-            "PriorityClass" => Some(priority_class(object)),
-            "Role" => Some(role::<Role>(object, "role")),
-            "ClusterRole" => Some(role::<ClusterRole>(object, "clusterrole")),
-            _ => None,
-        })
+        .filter_map(
+            |object| match manifest::GroupVersionKind::of(object).kind.as_str() {
+                "PodDisruptionBudget" => Some(disruption_budget(object)),
+                "PriorityClass" => Some(priority_class(object)),
+                "Role" => Some(role::<Role>(object, "role")),
+                "ClusterRole" => Some(role::<ClusterRole>(object, "clusterrole")),
+                _ => None,
+            },
+        )
         .collect()
 }
 
@@ -164,16 +166,23 @@ impl Printed for LabelSelector {
     fn plain(&self, out: &mut String) {
         out.push_str("&LabelSelector{MatchLabels:map[string]string{");
         for (key, value) in &self.match_labels {
-            out.push_str(&format!("{key}: {value},"));
+            for part in [key, ": ", value, ","] {
+                out.push_str(part);
+            }
         }
         out.push_str("},MatchExpressions:[]LabelSelectorRequirement{");
         for one in &self.match_expressions {
-            out.push_str(&format!(
-                "LabelSelectorRequirement{{Key:{},Operator:{},Values:{},}},",
-                one.key,
-                one.operator,
-                one.values.to_plain()
-            ));
+            for part in [
+                "LabelSelectorRequirement{Key:",
+                &one.key,
+                ",Operator:",
+                &one.operator,
+                ",Values:",
+                &one.values.to_plain(),
+                ",},",
+            ] {
+                out.push_str(part);
+            }
         }
         out.push_str("},}");
     }

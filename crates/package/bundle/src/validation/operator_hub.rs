@@ -1,4 +1,4 @@
-//! What OperatorHub.io asks of a bundle's metadata.
+//! What `OperatorHub.io` asks of a bundle's metadata.
 
 use chart::go_url::Url;
 use gotemplate::format::quoted;
@@ -40,7 +40,7 @@ const CATEGORIES: [&str; 16] = [
     "Observability",
 ];
 
-/// What was found about a ClusterServiceVersion, before it has the version's name.
+/// What was found about a `ClusterServiceVersion`, before it has the version's name.
 #[derive(Default)]
 struct Remarks {
     errors: Vec<String>,
@@ -114,7 +114,9 @@ fn outcome(bundle: &Loaded, remarks: Remarks, context: &Context<'_>) -> Outcome 
 
 fn metadata(spec: &Spec, bundle: &Loaded, remarks: &mut Remarks, annotations: impl Fn(&mut Remarks)) {
     if spec.provider.name.trim().is_empty() {
-        remarks.errors.push("csv.Spec.Provider.Name not specified".to_owned());
+        remarks
+            .errors
+            .push("csv.Spec.Provider.Name not specified".to_owned());
     }
     for maintainer in &spec.maintainers {
         if maintainer.name.is_empty() || maintainer.email.is_empty() {

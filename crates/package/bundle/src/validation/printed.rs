@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use goyaml::json::{self, Escape};
 use gotemplate::format::float_text;
+use goyaml::json::{self, Escape};
 use serde_json::Value;
 
 /// What stands for the address that upstream prints for a pointer: it differs from run to run and tells nothing.
@@ -235,7 +235,10 @@ mod tests {
     #[test]
     fn data_is_printed_as_go_prints_maps_and_lists() {
         let value = json!({"b": [1, 2.5, true], "a": {"x": null, "y": "z <"}, "c": 1e21});
-        assert_eq!(value.to_plain(), "map[a:map[x:<nil> y:z <] b:[1 2.5 true] c:1e+21]");
+        assert_eq!(
+            value.to_plain(),
+            "map[a:map[x:<nil> y:z <] b:[1 2.5 true] c:1e+21]"
+        );
         assert_eq!("a<b".to_owned().to_json(), r#""a\u003cb""#);
         assert_eq!(vec![Some(1_i64), None].to_plain(), "[0xADDR <nil>]");
         assert_eq!(vec![Some(1_i64), None].to_json(), "[1,null]");

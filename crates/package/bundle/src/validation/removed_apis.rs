@@ -10,9 +10,7 @@ use super::finding::{Finding, Kind, Level, Outcome};
 use super::loaded::Loaded;
 use super::manifest::{self, GroupVersionKind};
 use super::unstructured;
-use crate::cluster_service_version::{
-    self, ClusterServiceVersion, CustomResourceDescription, Permissions,
-};
+use crate::cluster_service_version::{self, ClusterServiceVersion, CustomResourceDescription, Permissions};
 use version::Version;
 
 /// The kinds that 1.22 removed, by the API version they were in.
@@ -26,7 +24,11 @@ const REMOVED_IN_22: &[(&str, &[&str])] = &[
     ("authentication.k8s.io/v1beta1", &["TokenReview"]),
     (
         "authorization.k8s.io/v1beta1",
-        &["LocalSubjectAccessReview", "SelfSubjectAccessReview", "SubjectAccessReview"],
+        &[
+            "LocalSubjectAccessReview",
+            "SelfSubjectAccessReview",
+            "SubjectAccessReview",
+        ],
     ),
     (
         "admissionregistration.k8s.io/v1beta1",
@@ -131,7 +133,7 @@ fn message(minor: u64, found: &ByKind) -> String {
 /// which is after each once there are several.
 pub(super) fn listed(found: &ByKind) -> String {
     let comma = if found.len() > 1 { "," } else { "" };
-    found
+    let kinds: Vec<String> = found
         .iter()
         .map(|(kind, names)| {
             let names: Vec<String> = names
@@ -140,7 +142,8 @@ pub(super) fn listed(found: &ByKind) -> String {
                 .collect();
             format!("{kind}: ([{}]){comma}", names.join(" "))
         })
-        .collect()
+        .collect();
+    kinds.concat()
 }
 
 /// What 1.22 removed, definitions of custom resources among them.
@@ -202,7 +205,7 @@ fn removed_in_25(bundle: &Loaded) -> (ByKind, ByKind) {
     (found, gone)
 }
 
-/// What Kubernetes' converter makes of a ClusterServiceVersion, as far as it gets.
+/// What Kubernetes' converter makes of a `ClusterServiceVersion`, as far as it gets.
 fn converted(object: &Value) -> ClusterServiceVersion {
     manifest::typed(&unstructured::convert(object).object).unwrap_or_default()
 }
@@ -230,7 +233,9 @@ fn described_in(
             note(
                 found,
                 &GroupVersionKind::new(&resource.version, &resource.kind),
-                &format!("ClusterServiceVersion.Spec.CustomResourceDefinitions.{field}[{index}].Resource[{place}]"),
+                &format!(
+                    "ClusterServiceVersion.Spec.CustomResourceDefinitions.{field}[{index}].Resource[{place}]"
+                ),
             );
         }
     }

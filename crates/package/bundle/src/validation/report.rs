@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use goyaml::json::{self, Escape};
 use gotemplate::format::quoted;
+use goyaml::json::{self, Escape};
 use serde::Serialize;
 
 use super::finding::Outcome;
@@ -84,7 +84,11 @@ impl Report {
     /// Whether nothing must be corrected; decides the exit code, 0 or 1.
     #[must_use]
     pub fn passed(&self) -> bool {
-        self.fatal.is_none() && self.outputs.iter().all(|output| output.level != OutputLevel::Error)
+        self.fatal.is_none()
+            && self
+                .outputs
+                .iter()
+                .all(|output| output.level != OutputLevel::Error)
     }
 
     /// Every line, in the order they were found.

@@ -115,7 +115,10 @@ impl Selector {
 
 impl Requirement {
     fn is_met_by(&self, labels: &[(&str, &str)]) -> bool {
-        let value = labels.iter().find(|(key, _)| *key == self.key).map(|(_, value)| *value);
+        let value = labels
+            .iter()
+            .find(|(key, _)| *key == self.key)
+            .map(|(_, value)| *value);
         let is_one = |value: &str| self.values.iter().any(|one| one == value);
         match self.operator {
             Operator::In | Operator::Equals | Operator::DoubleEquals => value.is_some_and(is_one),
@@ -124,12 +127,17 @@ impl Requirement {
             Operator::DoesNotExist => value.is_none(),
             Operator::GreaterThan | Operator::LessThan => {
                 let number = |text: &str| text.parse::<i64>().ok();
-                let (Some(given), Some(bound)) =
-                    (value.and_then(number), self.values.first().and_then(|bound| number(bound)))
-                else {
+                let (Some(given), Some(bound)) = (
+                    value.and_then(number),
+                    self.values.first().and_then(|bound| number(bound)),
+                ) else {
                     return false;
                 };
-                if self.operator == Operator::GreaterThan { given > bound } else { given < bound }
+                if self.operator == Operator::GreaterThan {
+                    given > bound
+                } else {
+                    given < bound
+                }
             }
         }
     }
@@ -137,7 +145,11 @@ impl Requirement {
     fn new(key: String, operator: Operator, mut values: Vec<String>) -> Result<Self, String> {
         let wrong = names::label_key(&key);
         if !wrong.is_empty() {
-            return Err(format!("key: Invalid value: {}: {}", quoted(&key), wrong.join("; ")));
+            return Err(format!(
+                "key: Invalid value: {}: {}",
+                quoted(&key),
+                wrong.join("; ")
+            ));
         }
         if matches!(operator, Operator::GreaterThan | Operator::LessThan)
             && let Some(bound) = values.first().filter(|bound| bound.parse::<i64>().is_err())
@@ -159,7 +171,11 @@ impl Requirement {
         }
         values.sort();
         values.dedup();
-        Ok(Self { key, operator, values })
+        Ok(Self {
+            key,
+            operator,
+            values,
+        })
     }
 }
 
@@ -209,7 +225,7 @@ impl Parser {
             match self.peek() {
                 Token::Word(_) | Token::Symbol("!") => {}
                 Token::End => return Ok(requirements),
-                other => {
+                other @ Token::Symbol(_) => {
                     return Err(format!(
                         "found '{}', expected: !, identifier, or 'end of string'",
                         other.text()
@@ -227,7 +243,12 @@ impl Parser {
                         ));
                     }
                 }
-                other => return Err(format!("found '{}', expected: ',' or 'end of string'", other.text())),
+                other => {
+                    return Err(format!(
+                        "found '{}', expected: ',' or 'end of string'",
+                        other.text()
+                    ));
+                }
             }
         }
     }
@@ -243,7 +264,11 @@ impl Parser {
         };
         let wrong = names::label_key(&key);
         if !wrong.is_empty() {
-            return Err(format!("key: Invalid value: {}: {}", quoted(&key), wrong.join("; ")));
+            return Err(format!(
+                "key: Invalid value: {}: {}",
+                quoted(&key),
+                wrong.join("; ")
+            ));
         }
         let ends_here = matches!(self.peek(), Token::End | Token::Symbol(","));
         if is_negated {
@@ -294,7 +319,12 @@ impl Parser {
             let value = match self.peek() {
                 Token::Word(_) => self.next().text().to_owned(),
                 Token::Symbol("," | ")") => String::new(),
-                other => return Err(format!("found '{}', expected: ',', ')' or identifier", other.text())),
+                other => {
+                    return Err(format!(
+                        "found '{}', expected: ',', ')' or identifier",
+                        other.text()
+                    ));
+                }
             };
             values.push(value);
             match self.next() {
@@ -328,7 +358,11 @@ mod tests {
             ("other notin (x)", true),
             ("name>3", false),
         ] {
-            assert_eq!(Selector::parse(text).expect(text).matches(LABELS), matches, "{text}");
+            assert_eq!(
+                Selector::parse(text).expect(text).matches(LABELS),
+                matches,
+                "{text}"
+            );
         }
     }
 
@@ -343,9 +377,16 @@ mod tests {
             ("a=b c", "found 'c', expected: ',' or 'end of string'"),
         ] {
             let error = Selector::parse(text).expect_err(text);
-            assert_eq!(error.to_string(), format!("unable to parse requirement: {problem}"), "{text}");
+            assert_eq!(
+                error.to_string(),
+                format!("unable to parse requirement: {problem}"),
+                "{text}"
+            );
         }
-        assert_eq!(Selector::parse("b in (z,a), a").expect("a selector").to_string(), "a,b in (a,z)");
+        assert_eq!(
+            Selector::parse("b in (z,a), a").expect("a selector").to_string(),
+            "a,b in (a,z)"
+        );
     }
 
     proptest! {

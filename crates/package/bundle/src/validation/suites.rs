@@ -92,6 +92,11 @@ pub fn optional_validators() -> &'static [Validator] {
     &OPTIONAL
 }
 
+/// How wide a column of the table is at least.
+const MINIMUM_WIDTH: usize = 8;
+/// How much wider a column is than its widest entry.
+const PADDING: usize = 4;
+
 /// The table of optional validators that `--list-optional` prints.
 #[must_use]
 pub fn list_optional() -> String {
@@ -100,21 +105,28 @@ pub fn list_optional() -> String {
         for (index, (key, value)) in validator.labels.iter().enumerate() {
             let is_first = index == 0;
             rows.push([
-                if is_first { validator.name.to_owned() } else { String::new() },
+                if is_first {
+                    validator.name.to_owned()
+                } else {
+                    String::new()
+                },
                 format!("{key}={value}"),
-                if is_first { validator.description.to_owned() } else { String::new() },
+                if is_first {
+                    validator.description.to_owned()
+                } else {
+                    String::new()
+                },
             ]);
         }
     }
-    // Columns are at least this wide, and this much wider than their widest entry, as upstream's table is.
-    const MINIMUM_WIDTH: usize = 8;
-    const PADDING: usize = 4;
     let width = |column: usize| {
         let widest = rows.iter().map(|row| row[column].len()).max().unwrap_or_default();
         (widest + PADDING).max(MINIMUM_WIDTH)
     };
     let (first, second) = (width(0), width(1));
-    rows.iter()
+    let lines: Vec<String> = rows
+        .iter()
         .map(|[name, labels, description]| format!("{name:first$}{labels:second$}{description}\n"))
-        .collect()
+        .collect();
+    lines.concat()
 }

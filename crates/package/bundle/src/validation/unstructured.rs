@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::object_metadata::{is_rfc3339, time_fault};
 
-/// The Go types that a ClusterServiceVersion is made of: a line with a type's name, then a line per field with key and
+/// The Go types that a `ClusterServiceVersion` is made of: a line with a type's name, then a line per field with key and
 /// type. `@` is a field whose own fields stand in its place, `!` a type that reads itself.
 const TYPES: &str = include_str!("cluster_service_version.types.txt");
 
@@ -41,7 +41,7 @@ pub(super) struct Converted {
     pub(super) fault: Option<String>,
 }
 
-/// Gives an object the type of a ClusterServiceVersion, as `DefaultUnstructuredConverter` does.
+/// Gives an object the type of a `ClusterServiceVersion`, as `DefaultUnstructuredConverter` does.
 pub(super) fn convert(object: &Value) -> Converted {
     let mut taken = Map::new();
     let fault = structure(object, CLUSTER_SERVICE_VERSION, &mut taken).err();
@@ -179,11 +179,21 @@ fn read_itself(value: &Value, go_name: &str) -> Result<(), String> {
         }
         "v1.Time" => {
             let text = value.as_str().ok_or_else(not_text)?;
-            if is_rfc3339(text) { Ok(()) } else { Err(time_fault(text)) }
+            if is_rfc3339(text) {
+                Ok(())
+            } else {
+                Err(time_fault(text))
+            }
         }
         "intstr.IntOrString" => match value {
             Value::String(_) => Ok(()),
-            Value::Number(number) if number.as_i64().is_some_and(|number| i32::try_from(number).is_ok()) => Ok(()),
+            Value::Number(number)
+                if number
+                    .as_i64()
+                    .is_some_and(|number| i32::try_from(number).is_ok()) =>
+            {
+                Ok(())
+            }
             _ => Err(format!(
                 "json: cannot unmarshal {} into Go value of type int32",
                 match value {
@@ -200,9 +210,10 @@ fn read_itself(value: &Value, go_name: &str) -> Result<(), String> {
 fn release_segment(segment: &str) -> Result<(), String> {
     // The empty text alone would be the empty release, which is fine elsewhere.
     match version::Release::parse(&format!("0.{segment}")) {
-        Err(version::ReleaseError::Segments { wrong, .. }) => {
-            Err(wrong.first().map(|(_, error)| error.to_string()).unwrap_or_default())
-        }
+        Err(version::ReleaseError::Segments { wrong, .. }) => Err(wrong
+            .first()
+            .map(|(_, error)| error.to_string())
+            .unwrap_or_default()),
         _ => Ok(()),
     }
 }
@@ -232,7 +243,10 @@ mod tests {
             "metadata": {"name": "a"},
             "spec": {"displayName": "A", "keywords": "x", "provider": {"name": "p"}, "minKubeVersion": "1.20.0"},
         }));
-        assert_eq!(converted.fault.as_deref(), Some("cannot restore slice from string"));
+        assert_eq!(
+            converted.fault.as_deref(),
+            Some("cannot restore slice from string")
+        );
         assert_eq!(
             converted.object,
             json!({"metadata": {"name": "a"}, "spec": {"displayName": "A", "minKubeVersion": "1.20.0"}})
@@ -248,11 +262,21 @@ mod tests {
             (json!({"links": [1]}), "cannot restore struct from: int64"),
             (json!({"labels": 1}), "cannot restore map from int64"),
             (json!({"cleanup": {"enabled": "x"}}), "unrecognized type: bool"),
-            (json!({"version": "1.0-x"}), "Short version cannot contain PreRelease/Build meta data"),
+            (
+                json!({"version": "1.0-x"}),
+                "Short version cannot contain PreRelease/Build meta data",
+            ),
             (json!("x"), "cannot restore struct from: string"),
-            (json!({"installModes": [{"type": 1}]}), "cannot convert int64 to v1alpha1.InstallModeType"),
+            (
+                json!({"installModes": [{"type": 1}]}),
+                "cannot convert int64 to v1alpha1.InstallModeType",
+            ),
         ] {
-            assert_eq!(convert(&json!({"spec": spec})).fault.as_deref(), Some(fault), "{spec}");
+            assert_eq!(
+                convert(&json!({"spec": spec})).fault.as_deref(),
+                Some(fault),
+                "{spec}"
+            );
         }
         assert_eq!(convert(&json!({"Spec": 1, "kind": "x"})).fault, None);
     }

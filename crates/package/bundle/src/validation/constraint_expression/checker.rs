@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, SelectExpr, SourceInfo};
+use cel::common::ast::{
+    CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, SelectExpr, SourceInfo,
+};
 
 use super::located;
 
@@ -20,7 +22,8 @@ enum Type {
     String,
     Bytes,
     Null,
-    Type,
+    /// A type itself, such as `int`.
+    Meta,
     Timestamp,
     Duration,
     List(Box<Type>),
@@ -39,7 +42,7 @@ impl fmt::Display for Type {
             Self::String => "string",
             Self::Bytes => "bytes",
             Self::Null => "null",
-            Self::Type => "type",
+            Self::Meta => "type",
             Self::Timestamp => "google.protobuf.Timestamp",
             Self::Duration => "google.protobuf.Duration",
             Self::List(element) => return write!(formatter, "list({element})"),
@@ -65,14 +68,9 @@ impl Type {
     }
 
     /// What can be told of a value that is either.
-    fn joined(self, other: Self) -> Self {
-        if self == other {
-            return self;
-        }
-        if self.is_unknown() {
-            return if other.is_unknown() { self } else { Self::Dynamic };
-        }
-        if other.fits(&self) && !other.is_unknown() { self } else { Self::Dynamic }
+    fn joined(self, other: &Self) -> Self {
+        let is_told = self == *other || !self.is_unknown() && !other.is_unknown() && other.fits(&self);
+        if is_told { self } else { Self::Dynamic }
     }
 }
 
@@ -169,7 +167,8 @@ impl Checker<'_> {
         }
         match name {
             "properties" => Type::List(Box::new(Type::Map(Box::new(Type::String), Box::new(Type::Any)))),
-            "bool" | "bytes" | "double" | "int" | "list" | "map" | "null_type" | "string" | "type" | "uint" => Type::Type,
+            "bool" | "bytes" | "double" | "int" | "list" | "map" | "null_type" | "string" | "type"
+            | "uint" => Type::Meta,
             _ => self.undeclared(id, name),
         }
     }
@@ -231,33 +230,37 @@ impl Checker<'_> {
         given.extend(call.args.iter().map(|argument| self.infer(argument)));
         match results(name, is_member, &given) {
             None => self.undeclared(id, name),
-            Some(results) => match common_result(results) {
-                Some(result) => result,
-                None => {
-                    let shown: Vec<String> = given.iter().map(ToString::to_string).collect();
-                    let shown = match (is_member, shown.split_first()) {
-                        (true, Some((target, arguments))) => format!("{target}.({})", arguments.join(", ")),
-                        _ => format!("({})", shown.join(", ")),
-                    };
-                    self.report(
-                        id,
-                        format!("found no matching overload for '{name}' applied to '{shown}'"),
-                    )
-                }
-            },
+            Some(results) => common_result(results).unwrap_or_else(|| {
+                let shown: Vec<String> = given.iter().map(ToString::to_string).collect();
+                let shown = match (is_member, shown.split_first()) {
+                    (true, Some((target, arguments))) => format!("{target}.({})", arguments.join(", ")),
+                    _ => format!("({})", shown.join(", ")),
+                };
+                self.report(
+                    id,
+                    format!("found no matching overload for '{name}' applied to '{shown}'"),
+                )
+            }),
         }
     }
 }
 
 fn common(types: Vec<Type>) -> Type {
-    types.into_iter().reduce(Type::joined).unwrap_or(Type::Dynamic)
+    types
+        .into_iter()
+        .reduce(|one, other| one.joined(&other))
+        .unwrap_or(Type::Dynamic)
 }
 
 /// The result of the overloads that fit: their own when they agree.
 fn common_result(results: Vec<Type>) -> Option<Type> {
     let mut results = results.into_iter();
     let first = results.next()?;
-    Some(if results.all(|one| one == first) { first } else { Type::Dynamic })
+    Some(if results.all(|one| one == first) {
+        first
+    } else {
+        Type::Dynamic
+    })
 }
 
 /// The results of the overloads of a function that fit what is given; nothing for a function that there isn't.
@@ -267,7 +270,8 @@ fn results(name: &str, is_member: bool, given: &[Type]) -> Option<Vec<Type>> {
         overloads
             .iter()
             .filter(|(wanted, _)| {
-                wanted.len() == given.len() && wanted.iter().zip(given).all(|(wanted, given)| wanted.fits(given))
+                wanted.len() == given.len()
+                    && wanted.iter().zip(given).all(|(wanted, given)| wanted.fits(given))
             })
             .map(|(_, result)| result.clone())
             .collect()
@@ -278,13 +282,20 @@ fn results(name: &str, is_member: bool, given: &[Type]) -> Option<Vec<Type>> {
     if is_member {
         return Some(match name {
             "startsWith" | "endsWith" | "contains" | "matches" => fitting(&[(&[String, String], Bool)]),
-            "size" => fitting(&[(&[String], Int), (&[Bytes], Int), (&[list()], Int), (&[map()], Int)]),
+            "size" => fitting(&[
+                (&[String], Int),
+                (&[Bytes], Int),
+                (&[list()], Int),
+                (&[map()], Int),
+            ]),
             "getFullYear" | "getMonth" | "getDayOfYear" | "getDayOfMonth" | "getDate" | "getDayOfWeek" => {
                 fitting(&[(&[Timestamp], Int), (&[Timestamp, String], Int)])
             }
-            "getHours" | "getMinutes" | "getSeconds" | "getMilliseconds" => {
-                fitting(&[(&[Timestamp], Int), (&[Timestamp, String], Int), (&[Duration], Int)])
-            }
+            "getHours" | "getMinutes" | "getSeconds" | "getMilliseconds" => fitting(&[
+                (&[Timestamp], Int),
+                (&[Timestamp, String], Int),
+                (&[Duration], Int),
+            ]),
             _ => return None,
         });
     }
@@ -292,17 +303,20 @@ fn results(name: &str, is_member: bool, given: &[Type]) -> Option<Vec<Type>> {
         ("_==_" | "_!=_", [one, other]) => when(one.fits(other), Bool),
         ("_<_" | "_<=_" | "_>_" | "_>=_", [one, other]) => {
             let is_ordered = |given: &Type| {
-                given.is_unknown() || matches!(given, Bool | Int | Uint | Double | String | Bytes | Timestamp | Duration)
+                given.is_unknown()
+                    || matches!(
+                        given,
+                        Bool | Int | Uint | Double | String | Bytes | Timestamp | Duration
+                    )
             };
             when(is_ordered(one) && is_ordered(other) && one.fits(other), Bool)
         }
         ("!_", _) => fitting(&[(&[Bool], Bool)]),
         ("@not_strictly_false", _) => vec![Bool],
         ("-_", _) => fitting(&[(&[Int], Int), (&[Double], Double)]),
-        ("_?_:_", [condition, yes, no]) => when(
-            condition.fits(&Bool) && yes.fits(no),
-            yes.clone().joined(no.clone()),
-        ),
+        ("_?_:_", [condition, yes, no]) => {
+            when(condition.fits(&Bool) && yes.fits(no), yes.clone().joined(no))
+        }
         ("_+_", [one, other]) => {
             let mut found = fitting(&[
                 (&[Int, Int], Int),
@@ -315,7 +329,11 @@ fn results(name: &str, is_member: bool, given: &[Type]) -> Option<Vec<Type>> {
                 (&[Duration, Duration], Duration),
             ]);
             if one.fits(&list()) && other.fits(&list()) && one.fits(other) {
-                found.push(if *one == list() || one.is_unknown() { other.clone() } else { one.clone() });
+                found.push(if *one == list() || one.is_unknown() {
+                    other.clone()
+                } else {
+                    one.clone()
+                });
             }
             found
         }
@@ -346,13 +364,29 @@ fn results(name: &str, is_member: bool, given: &[Type]) -> Option<Vec<Type>> {
             Type::Map(key, value) => when(index.fits(key), (**value).clone()),
             one => when(one.is_unknown(), Dynamic),
         },
-        ("size", _) => fitting(&[(&[String], Int), (&[Bytes], Int), (&[list()], Int), (&[map()], Int)]),
+        ("size", _) => fitting(&[
+            (&[String], Int),
+            (&[Bytes], Int),
+            (&[list()], Int),
+            (&[map()], Int),
+        ]),
         ("matches", _) => fitting(&[(&[String, String], Bool)]),
         ("semver_compare", _) => fitting(&[(&[Dynamic, Dynamic], Int)]),
-        ("type", [_]) => vec![Type::Type],
+        ("type", [_]) => vec![Type::Meta],
         ("dyn", [_]) => vec![Dynamic],
-        ("int", _) => fitting(&[(&[Int], Int), (&[Uint], Int), (&[Double], Int), (&[String], Int), (&[Timestamp], Int)]),
-        ("uint", _) => fitting(&[(&[Uint], Uint), (&[Int], Uint), (&[Double], Uint), (&[String], Uint)]),
+        ("int", _) => fitting(&[
+            (&[Int], Int),
+            (&[Uint], Int),
+            (&[Double], Int),
+            (&[String], Int),
+            (&[Timestamp], Int),
+        ]),
+        ("uint", _) => fitting(&[
+            (&[Uint], Uint),
+            (&[Int], Uint),
+            (&[Double], Uint),
+            (&[String], Uint),
+        ]),
         ("double", _) => fitting(&[
             (&[Double], Double),
             (&[Int], Double),
@@ -371,10 +405,15 @@ fn results(name: &str, is_member: bool, given: &[Type]) -> Option<Vec<Type>> {
         ]),
         ("bytes", _) => fitting(&[(&[Bytes], Bytes), (&[String], Bytes)]),
         ("bool", _) => fitting(&[(&[Bool], Bool), (&[String], Bool)]),
-        ("timestamp", _) => fitting(&[(&[Timestamp], Timestamp), (&[String], Timestamp), (&[Int], Timestamp)]),
+        ("timestamp", _) => fitting(&[
+            (&[Timestamp], Timestamp),
+            (&[String], Timestamp),
+            (&[Int], Timestamp),
+        ]),
         ("duration", _) => fitting(&[(&[Duration], Duration), (&[String], Duration)]),
         (
-            "_==_" | "_!=_" | "_<_" | "_<=_" | "_>_" | "_>=_" | "_?_:_" | "_+_" | "@in" | "_[_]" | "type" | "dyn",
+            "_==_" | "_!=_" | "_<_" | "_<=_" | "_>_" | "_>=_" | "_?_:_" | "_+_" | "@in" | "_[_]" | "type"
+            | "dyn",
             _,
         ) => Vec::new(),
         _ => return None,

@@ -120,10 +120,16 @@ impl Conversion {
             return faults;
         }
         match &self.client {
-            None => faults.push(FieldError::required(CLIENT, "required when strategy is set to Webhook")),
+            None => faults.push(FieldError::required(
+                CLIENT,
+                "required when strategy is set to Webhook",
+            )),
             Some(client) => match (&client.url, &client.service) {
                 (Some(_), Some(_)) | (None, None) => {
-                    faults.push(FieldError::required(CLIENT, "exactly one of url or service is required"));
+                    faults.push(FieldError::required(
+                        CLIENT,
+                        "exactly one of url or service is required",
+                    ));
                 }
                 (Some(url), None) => faults.extend(url_faults(&format!("{CLIENT}.url"), url)),
                 (None, Some(service)) => faults.extend(service.faults(&format!("{CLIENT}.service"))),
@@ -140,7 +146,12 @@ impl Conversion {
         let mut faults = Vec::new();
         for (index, version) in self.review_versions.iter().enumerate() {
             let place = format!("{field}[{index}]");
-            if self.review_versions.iter().take(index).any(|earlier| earlier == version) {
+            if self
+                .review_versions
+                .iter()
+                .take(index)
+                .any(|earlier| earlier == version)
+            {
                 faults.push(FieldError::invalid(place, version, "duplicate version"));
                 continue;
             }
@@ -170,7 +181,10 @@ fn url_faults(field: &str, address: &str) -> Vec<FieldError> {
     let url = match Url::parse(address) {
         Ok(url) => url,
         Err(error) => {
-            return vec![FieldError::required(field, format!("url must be a valid URL: {error}{FORM}"))];
+            return vec![FieldError::required(
+                field,
+                format!("url must be a valid URL: {error}{FORM}"),
+            )];
         }
     };
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -183,7 +197,11 @@ fn url_faults(field: &str, address: &str) -> Vec<FieldError> {
         ));
     }
     if url.host.is_empty() {
-        faults.push(FieldError::invalid(field, "", format!("host must be specified{FORM}")));
+        faults.push(FieldError::invalid(
+            field,
+            "",
+            format!("host must be specified{FORM}"),
+        ));
     }
     if let Some(user) = &url.user {
         faults.push(FieldError::invalid(

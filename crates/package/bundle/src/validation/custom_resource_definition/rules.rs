@@ -15,7 +15,14 @@ const APPROVAL_RULE: &str = "see https://github.com/kubernetes/enhancements/pull
 const MAXIMUM_WARNING_BYTES: usize = 256;
 const COLUMN_TYPES: [&str; 5] = ["boolean", "date", "integer", "number", "string"];
 const COLUMN_FORMATS: [&str; 8] = [
-    "byte", "date", "date-time", "double", "float", "int32", "int64", "password",
+    "byte",
+    "date",
+    "date-time",
+    "double",
+    "float",
+    "int32",
+    "int64",
+    "password",
 ];
 
 /// Everything that is wrong with a definition.
@@ -29,7 +36,11 @@ pub(super) fn faults(definition: &Definition) -> Vec<FieldError> {
         faults
     });
     group_faults(&definition.group, &mut faults);
-    faults.extend(one_of("spec.scope", &definition.scope, &["Cluster", "Namespaced"]));
+    faults.extend(one_of(
+        "spec.scope",
+        &definition.scope,
+        &["Cluster", "Namespaced"],
+    ));
     let keeps_unknown = definition.preserve_unknown_fields != Some(false);
     if keeps_unknown && has_defaults(definition) {
         faults.push(FieldError::invalid_value(
@@ -171,7 +182,10 @@ fn warning_problems(deprecated: bool, warning: &str) -> Vec<String> {
     if warning.is_empty() {
         problems.push("must not be an empty string".to_owned());
     }
-    if let Some((at, _)) = warning.char_indices().find(|(_, character)| !is_print(*character)) {
+    if let Some((at, _)) = warning
+        .char_indices()
+        .find(|(_, character)| !is_print(*character))
+    {
         problems.push(format!(
             "must only contain printable UTF-8 characters; non-printable character found at index {at}"
         ));
@@ -186,7 +200,11 @@ fn shared_faults(definition: &Definition, faults: &mut Vec<FieldError>) {
     let some_subresources = versions.iter().any(|version| version.subresources.is_some());
     let some_columns = versions.iter().any(|version| !version.columns.is_empty());
     for (both, field, noun) in [
-        (definition.validation.is_some() && some_schema, "validation", "schemas"),
+        (
+            definition.validation.is_some() && some_schema,
+            "validation",
+            "schemas",
+        ),
         (
             definition.subresources.is_some() && some_subresources,
             "subresources",
@@ -246,7 +264,11 @@ fn version_list_faults(definition: &Definition, faults: &mut Vec<FieldError>) {
             .take(index)
             .any(|earlier| earlier.name == version.name)
     };
-    if versions.iter().enumerate().any(|(index, version)| is_repeated(index, version)) {
+    if versions
+        .iter()
+        .enumerate()
+        .any(|(index, version)| is_repeated(index, version))
+    {
         faults.push(FieldError::invalid_value(
             "spec.versions",
             versions,
@@ -265,9 +287,16 @@ fn version_list_faults(definition: &Definition, faults: &mut Vec<FieldError>) {
     }
     let wrong = names::dns_1035_label(&definition.version);
     if !wrong.is_empty() {
-        faults.push(FieldError::invalid("spec.version", &definition.version, wrong.join(",")));
+        faults.push(FieldError::invalid(
+            "spec.version",
+            &definition.version,
+            wrong.join(","),
+        ));
     }
-    if versions.first().is_some_and(|first| first.name != definition.version) {
+    if versions
+        .first()
+        .is_some_and(|first| first.name != definition.version)
+    {
         faults.push(FieldError::invalid(
             "spec.version",
             &definition.version,
@@ -417,7 +446,10 @@ fn top_selectable_faults(definition: &Definition, faults: &mut Vec<FieldError>) 
         )),
         Some(validation) => faults.extend(selectable_fields::faults(
             &definition.selectable_fields,
-            validation.schema.as_ref().filter(|schema| schema.is_convertible()),
+            validation
+                .schema
+                .as_ref()
+                .filter(|schema| schema.is_convertible()),
             FIELD,
         )),
     }
@@ -425,9 +457,11 @@ fn top_selectable_faults(definition: &Definition, faults: &mut Vec<FieldError>) 
 
 fn approval_faults(definition: &Definition, faults: &mut Vec<FieldError>) {
     let group = definition.group.as_str();
-    let is_protected = ["k8s.io", "kubernetes.io"]
-        .iter()
-        .any(|root| group.strip_suffix(root).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')));
+    let is_protected = ["k8s.io", "kubernetes.io"].iter().any(|root| {
+        group
+            .strip_suffix(root)
+            .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    });
     if !is_protected {
         return;
     }

@@ -9,11 +9,12 @@ use serde_json::Value;
 
 use crate::validation::printed::printed_struct;
 
-/// An OpenAPI v3 schema.
+/// A schema of OpenAPI v3.
+#[expect(clippy::struct_excessive_bools, reason = "the fields are OpenAPI's")]
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Schema {
     id: String,
-    schema: String,
+    dialect: String,
     reference: Option<String>,
     description: String,
     pub(super) kind: String,
@@ -58,7 +59,7 @@ pub(super) struct Schema {
     validations: Vec<ValidationRule>,
 }
 go_struct!(Schema, "v1.JSONSchemaProps", {
-    "id" => id, "$schema" => schema, "$ref" => reference, "description" => description, "type" => kind,
+    "id" => id, "$schema" => dialect, "$ref" => reference, "description" => description, "type" => kind,
     "format" => format, "title" => title, "default" => default, "maximum" => maximum,
     "exclusiveMaximum" => exclusive_maximum, "minimum" => minimum, "exclusiveMinimum" => exclusive_minimum,
     "maxLength" => max_length, "minLength" => min_length, "pattern" => pattern, "maxItems" => max_items,
@@ -74,7 +75,7 @@ go_struct!(Schema, "v1.JSONSchemaProps", {
     "x-kubernetes-map-type" => map_type, "x-kubernetes-validations" => validations,
 });
 printed_struct!(Schema, {
-    "ID" => id, "Schema" => schema, "Ref" => reference, "Description" => description, "Type" => kind,
+    "ID" => id, "Schema" => dialect, "Ref" => reference, "Description" => description, "Type" => kind,
     "Nullable" => nullable, "Format" => format, "Title" => title, "Default" => default, "Maximum" => maximum,
     "ExclusiveMaximum" => exclusive_maximum, "Minimum" => minimum, "ExclusiveMinimum" => exclusive_minimum,
     "MaxLength" => max_length, "MinLength" => min_length, "Pattern" => pattern, "MaxItems" => max_items,
@@ -216,16 +217,15 @@ impl Schema {
     /// What keeps the schema from being a structural one at all, as far as its form goes.
     pub(super) fn is_convertible(&self) -> bool {
         self.id.is_empty()
-            && self.schema.is_empty()
+            && self.dialect.is_empty()
             && self.reference.is_none()
             && self.pattern_properties.is_empty()
             && self.dependencies.is_empty()
             && self.additional_items.is_none()
             && self.definitions.is_empty()
-            && self
-                .items
-                .as_ref()
-                .is_none_or(|items| items.schemas.is_empty() && items.schema.as_ref().is_none_or(|schema| schema.is_convertible()))
+            && self.items.as_ref().is_none_or(|items| {
+                items.schemas.is_empty() && items.schema.as_ref().is_none_or(|schema| schema.is_convertible())
+            })
             && self.properties.values().all(Self::is_convertible)
             && self
                 .additional_properties
