@@ -52,7 +52,7 @@ use watches::Watch;
 pub struct GeneratedBundle {
     /// The package.
     pub package: String,
-    /// The name of the ClusterServiceVersion.
+    /// The name of the `ClusterServiceVersion`.
     pub name: String,
     /// The bundle's files by their path below its root.
     pub files: BTreeMap<String, Vec<u8>>,
@@ -81,7 +81,11 @@ pub fn generate(
     let version = options.parsed_version()?;
     let package = options.package.clone().unwrap_or_else(|| project.package.clone());
     let names = Names::new(&package, options)?;
-    let listed: Vec<Watch> = project.watched.iter().map(|watched| watched.watch.clone()).collect();
+    let listed: Vec<Watch> = project
+        .watched
+        .iter()
+        .map(|watched| watched.watch.clone())
+        .collect();
     check_definition_versions(&listed, options)?;
     let (watches_text, watches) = watches::for_version(&project.watches_text, &listed, &version)?;
 
@@ -92,7 +96,12 @@ pub fn generate(
     let mut kept = Vec::new();
     for (watched, watch) in project.watched.iter().zip(&watches) {
         let definition = Definition::of(project, watched)?;
-        kinds.define(&watch.group, &watch.kind, &definition.plural, definition.namespaced);
+        kinds.define(
+            &watch.group,
+            &watch.kind,
+            &definition.plural,
+            definition.namespaced,
+        );
         kept.push(Kept {
             watched,
             watch,
@@ -105,8 +114,15 @@ pub fn generate(
         kept.derivation = derive(project, kept, &kinds, options.renders);
         derivation.merge(&kept.derivation);
     }
-    derivation.add_rules(&project.rules, &Reason::Author("config/rbac/role.yaml".to_owned()));
-    if let Some(pinned) = project.pinned_permissions.as_ref().filter(|_| !options.update_permissions) {
+    derivation.add_rules(
+        &project.rules,
+        &Reason::Author("config/rbac/role.yaml".to_owned()),
+    );
+    if let Some(pinned) = project
+        .pinned_permissions
+        .as_ref()
+        .filter(|_| !options.update_permissions)
+    {
         permissions::compare(pinned, &derivation)?;
     }
     let permissions_file = permissions::pinned_text(&derivation).map_err(|error| GenerationError::Write {
@@ -145,7 +161,11 @@ pub fn generate(
 
 fn check_definition_versions(watches: &[Watch], options: &Options) -> Result<(), GenerationError> {
     for watch in watches {
-        if let Some(given) = options.definition_version.as_ref().filter(|given| **given != watch.version) {
+        if let Some(given) = options
+            .definition_version
+            .as_ref()
+            .filter(|given| **given != watch.version)
+        {
             return Err(GenerationError::DefinitionVersionMismatch {
                 given: given.clone(),
                 watched: watch.version.clone(),
@@ -187,8 +207,11 @@ fn files(parts: &Parts<'_>, existing: Option<&BundleFiles>) -> Result<(Files, Fi
             Definitions::Separate => definitions.insert(name, text),
         };
     }
-    let people: Vec<(&Watch, &str)> =
-        parts.kept.iter().map(|kept| (kept.watch, kept.definition.plural.as_str())).collect();
+    let people: Vec<(&Watch, &str)> = parts
+        .kept
+        .iter()
+        .map(|kept| (kept.watch, kept.definition.plural.as_str()))
+        .collect();
     let mut objects = deployment::roles_for_people(names, &people);
     objects.push(deployment::metrics_service(names));
     for object in &objects {
@@ -212,21 +235,35 @@ fn files(parts: &Parts<'_>, existing: Option<&BundleFiles>) -> Result<(Files, Fi
         && let Some(before) = existing.get(&path)
         && let Some(created_at) = created_at(before)
     {
-        files.insert(path.clone(), written(&path, &parts.service_version(&created_at)?)?);
-        let same = files.iter().map(|(path, bytes)| (path.as_str(), bytes.as_slice())).eq(existing.iter());
+        files.insert(
+            path.clone(),
+            written(&path, &parts.service_version(&created_at)?)?,
+        );
+        let same = files
+            .iter()
+            .map(|(path, bytes)| (path.as_str(), bytes.as_slice()))
+            .eq(existing.iter());
         if same {
             return Ok((files, definitions));
         }
     }
     // A time beyond the calendar is a slip of the caller's clock; the calendar's start is as good as any.
     let created_at = jiff::Timestamp::from_second(options.created_at).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
-    files.insert(path.clone(), written(&path, &parts.service_version(&created_at.to_string())?)?);
+    files.insert(
+        path.clone(),
+        written(&path, &parts.service_version(&created_at.to_string())?)?,
+    );
     Ok((files, definitions))
 }
 
 fn created_at(service_version: &[u8]) -> Option<String> {
     let object = goyaml::to_value(service_version).ok()?;
-    Some(object.pointer("/metadata/annotations/createdAt")?.as_str()?.to_owned())
+    Some(
+        object
+            .pointer("/metadata/annotations/createdAt")?
+            .as_str()?
+            .to_owned(),
+    )
 }
 
 fn written(file: &str, object: &Value) -> Result<Vec<u8>, GenerationError> {
@@ -240,7 +277,12 @@ fn written(file: &str, object: &Value) -> Result<Vec<u8>, GenerationError> {
 
 /// The name that an object's file has: its name, group, version and kind.
 fn object_file_name(object: &Value) -> String {
-    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let text = |pointer: &str| {
+        object
+            .pointer(pointer)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
     let api_version = text("/apiVersion");
     let group = match group_of(api_version) {
         "" => String::new(),

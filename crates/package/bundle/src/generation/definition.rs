@@ -1,4 +1,4 @@
-//! The CustomResourceDefinition of a chart: its spec is the chart's values, its status what the operator reports.
+//! The `CustomResourceDefinition` of a chart: its spec is the chart's values, its status what the operator reports.
 
 use serde_json::{Map, Value, json};
 
@@ -24,7 +24,9 @@ impl Definition {
     pub(super) fn of(project: &Project, watched: &Watched) -> Result<Self, GenerationError> {
         let watch = &watched.watch;
         let written = project.definitions.iter().find(|(_, definition)| {
-            let is = |pointer: &str, value: &str| definition.pointer(pointer).and_then(Value::as_str) == Some(value);
+            let is = |pointer: &str, value: &str| {
+                definition.pointer(pointer).and_then(Value::as_str) == Some(value)
+            };
             is("/spec/group", &watch.group) && is("/spec/names/kind", &watch.kind)
         });
         match written {
@@ -54,7 +56,8 @@ impl Definition {
             }
         }
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
-        let plural = text("/spec/names/plural").map_or_else(|| plural_of_new_kind(&watch.kind), str::to_owned);
+        let plural =
+            text("/spec/names/plural").map_or_else(|| plural_of_new_kind(&watch.kind), str::to_owned);
         let namespaced = text("/spec/scope") != Some("Cluster");
         Ok(Self {
             plural,
@@ -67,8 +70,16 @@ impl Definition {
         let (watch, chart) = (&watched.watch, &watched.chart);
         let plural = plural_of_new_kind(&watch.kind);
         let mut columns = vec![
-            column("Deployed", "string", r#".status.conditions[?(@.type=="Deployed")].status"#),
-            column("Reason", "string", r#".status.conditions[?(@.type=="Deployed")].reason"#),
+            column(
+                "Deployed",
+                "string",
+                r#".status.conditions[?(@.type=="Deployed")].status"#,
+            ),
+            column(
+                "Reason",
+                "string",
+                r#".status.conditions[?(@.type=="Deployed")].reason"#,
+            ),
         ];
         if watch.match_labels.contains_key(OPERATOR_VERSION_LABEL) {
             columns.push(column(
@@ -81,7 +92,11 @@ impl Definition {
         let about = if chart.metadata.description.is_empty() {
             format!("{} is kept by the chart {}.", watch.kind, chart.name())
         } else {
-            format!("{}: {}.", watch.kind, chart.metadata.description.trim_end_matches('.'))
+            format!(
+                "{}: {}.",
+                watch.kind,
+                chart.metadata.description.trim_end_matches('.')
+            )
         };
         let object = json!({
             "apiVersion": "apiextensions.k8s.io/v1",
@@ -132,8 +147,12 @@ impl Definition {
     /// The schema of the spec, as the API server will know it.
     pub(super) fn spec_schema(&self, version: &str) -> Option<&Map<String, Value>> {
         let versions = self.object.pointer("/spec/versions")?.as_array()?;
-        let version = versions.iter().find(|known| known.get("name").and_then(Value::as_str) == Some(version))?;
-        version.pointer("/schema/openAPIV3Schema/properties/spec")?.as_object()
+        let version = versions
+            .iter()
+            .find(|known| known.get("name").and_then(Value::as_str) == Some(version))?;
+        version
+            .pointer("/schema/openAPIV3Schema/properties/spec")?
+            .as_object()
     }
 
     /// The name of its file in a bundle.
@@ -149,7 +168,10 @@ fn column(name: &str, kind: &str, path: &str) -> Value {
 fn spec_schema(watched: &Watched) -> Value {
     let chart = &watched.chart;
     let about = format!("The values of the chart {}.", chart.name());
-    let schema = chart.schema.as_ref().and_then(|schema| serde_json::from_slice::<Value>(schema).ok());
+    let schema = chart
+        .schema
+        .as_ref()
+        .and_then(|schema| serde_json::from_slice::<Value>(schema).ok());
     let Some(schema) = schema else {
         return json!({"description": about, "type": "object", "x-kubernetes-preserve-unknown-fields": true});
     };

@@ -15,7 +15,10 @@ const METRICS_PORT: u16 = 8443;
 /// The labels that the operator's pods have, and by which they are found.
 fn labels(names: &Names) -> Map<String, Value> {
     Map::from_iter([
-        ("app.kubernetes.io/instance".to_owned(), names.of("controller-manager").into()),
+        (
+            "app.kubernetes.io/instance".to_owned(),
+            names.of("controller-manager").into(),
+        ),
         ("app.kubernetes.io/name".to_owned(), names.package.clone().into()),
         ("control-plane".to_owned(), "controller-manager".into()),
     ])
@@ -23,17 +26,27 @@ fn labels(names: &Names) -> Map<String, Value> {
 
 /// The entry of the install strategy: the operator's Deployment, the author's where there is one.
 pub(super) fn deployment(project: &Project, options: &Options, names: &Names, watches: &[Watch]) -> Value {
-    let written = project.deployment.as_ref().and_then(|(_, deployment)| deployment.get("spec"));
+    let written = project
+        .deployment
+        .as_ref()
+        .and_then(|(_, deployment)| deployment.get("spec"));
     let mut spec = written.cloned().unwrap_or_else(usual);
     let labels = labels(names);
-    set(&mut spec, &["selector", "matchLabels"], Value::Object(labels.clone()));
+    set(
+        &mut spec,
+        &["selector", "matchLabels"],
+        Value::Object(labels.clone()),
+    );
     merge(&mut spec, &["template", "metadata", "labels"], &labels);
     set(
         &mut spec,
         &["template", "spec", "serviceAccountName"],
         names.of("controller-manager").into(),
     );
-    if let Some(containers) = spec.pointer_mut("/template/spec/containers").and_then(Value::as_array_mut) {
+    if let Some(containers) = spec
+        .pointer_mut("/template/spec/containers")
+        .and_then(Value::as_array_mut)
+    {
         let index = containers
             .iter()
             .position(|container| container.get("name").and_then(Value::as_str) == Some(CONTAINER))
@@ -115,7 +128,11 @@ fn complete(container: &mut Value, options: &Options, names: &Names, watches: &[
         }
     }
     set(container, &["args"], json!(arguments));
-    let mut environment: Vec<Value> = container.get("env").and_then(Value::as_array).cloned().unwrap_or_default();
+    let mut environment: Vec<Value> = container
+        .get("env")
+        .and_then(Value::as_array)
+        .cloned()
+        .unwrap_or_default();
     environment.retain(|variable| variable.get("name").and_then(Value::as_str) != Some("WATCH_NAMESPACE"));
     environment.push(json!({
         "name": "WATCH_NAMESPACE",
@@ -127,9 +144,15 @@ fn complete(container: &mut Value, options: &Options, names: &Names, watches: &[
 /// The name of the lease. Versions of the operator that look after the same custom resources share it, so that
 /// during an upgrade only one of them does.
 fn election(names: &Names, watches: &[Watch]) -> String {
-    let label = watches.iter().find_map(|watch| watch.match_labels.get(OPERATOR_VERSION_LABEL)?.as_str());
+    let label = watches
+        .iter()
+        .find_map(|watch| watch.match_labels.get(OPERATOR_VERSION_LABEL)?.as_str());
     match label {
-        Some(label) => format!("{}-{}", names.package, label.replace(['.', '+', '_'], "-").to_lowercase()),
+        Some(label) => format!(
+            "{}-{}",
+            names.package,
+            label.replace(['.', '+', '_'], "-").to_lowercase()
+        ),
         None => names.package.clone(),
     }
 }
@@ -148,7 +171,7 @@ pub(super) fn metrics_service(names: &Names) -> Value {
     })
 }
 
-/// ClusterRoles for people: who reads metrics, and who edits or views each kind of custom resource.
+/// `ClusterRoles` for people: who reads metrics, and who edits or views each kind of custom resource.
 pub(super) fn roles_for_people(names: &Names, watches: &[(&Watch, &str)]) -> Vec<Value> {
     let role = |name: String, rules: Value| {
         json!({
@@ -167,11 +190,14 @@ pub(super) fn roles_for_people(names: &Names, watches: &[(&Watch, &str)]) -> Vec
             ("editor", json!(super::permissions::KEEPING)),
             ("viewer", json!(["get", "list", "watch"])),
         ] {
-            let rules = json!([
+            let allowed = json!([
                 {"apiGroups": [watch.group], "resources": [plural], "verbs": verbs},
                 {"apiGroups": [watch.group], "resources": [format!("{plural}/status")], "verbs": ["get"]},
             ]);
-            roles.push(role(names.of(&format!("{}-{who}-role", watch.kind.to_lowercase())), rules));
+            roles.push(role(
+                names.of(&format!("{}-{who}-role", watch.kind.to_lowercase())),
+                allowed,
+            ));
         }
     }
     roles

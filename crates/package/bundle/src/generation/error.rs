@@ -56,7 +56,9 @@ pub enum GenerationError {
         path: PathBuf,
     },
     /// The version is no semantic version.
-    #[error("version {version:?} is not a semantic version: {cause}; set VERSION to one such as {suggestion}")]
+    #[error(
+        "version {version:?} is not a semantic version: {cause}; set VERSION to one such as {suggestion}"
+    )]
     Version {
         /// What was given.
         version: String,
@@ -66,13 +68,17 @@ pub enum GenerationError {
         suggestion: String,
     },
     /// The version of the custom resource is none that Kubernetes knows.
-    #[error("CRD version {version:?} must look like v1, v1beta1 or v1alpha1; set CRD_VERSION to the version in watches.yaml")]
+    #[error(
+        "CRD version {version:?} must look like v1, v1beta1 or v1alpha1; set CRD_VERSION to the version in watches.yaml"
+    )]
     DefinitionVersion {
         /// What was given.
         version: String,
     },
     /// The version of the custom resource is another one than the operator watches.
-    #[error("CRD version {given} was given, but watches.yaml watches {group}/{watched} {kind}; set CRD_VERSION={watched}, or change the version in watches.yaml")]
+    #[error(
+        "CRD version {given} was given, but watches.yaml watches {group}/{watched} {kind}; set CRD_VERSION={watched}, or change the version in watches.yaml"
+    )]
     DefinitionVersionMismatch {
         /// What was given.
         given: String,
@@ -84,7 +90,9 @@ pub enum GenerationError {
         kind: String,
     },
     /// The author's own definition doesn't serve the version that the operator watches.
-    #[error("{file} defines {kind}, but does not serve version {version}, which watches.yaml watches; add the version to it, or remove the file to have it generated")]
+    #[error(
+        "{file} defines {kind}, but does not serve version {version}, which watches.yaml watches; add the version to it, or remove the file to have it generated"
+    )]
     DefinitionNotServed {
         /// The author's file.
         file: String,
@@ -106,7 +114,9 @@ pub enum GenerationError {
         advice: &'static str,
     },
     /// The operator's image was not given.
-    #[error("the operator's image is missing; give it with --image, such as registry.example.com/team/operator:1.0.0")]
+    #[error(
+        "the operator's image is missing; give it with --image, such as registry.example.com/team/operator:1.0.0"
+    )]
     NoImage,
     /// A channel's name can't be in a list of channels.
     #[error("channel {channel:?} has a comma, a space or nothing in it; give channels such as stable,fast")]
@@ -115,7 +125,9 @@ pub enum GenerationError {
         channel: String,
     },
     /// The default channel is none of the channels.
-    #[error("default channel {channel:?} is not among the channels {channels}; add it to --channels, or give another")]
+    #[error(
+        "default channel {channel:?} is not among the channels {channels}; add it to --channels, or give another"
+    )]
     DefaultChannel {
         /// What was given.
         channel: String,
@@ -126,7 +138,9 @@ pub enum GenerationError {
     #[error(transparent)]
     Permissions(#[from] PinError),
     /// What was generated can't be written as YAML.
-    #[error("cannot write {file}: {cause}; a text in the chart or in config/ has a character that YAML can't hold")]
+    #[error(
+        "cannot write {file}: {cause}; a text in the chart or in config/ has a character that YAML can't hold"
+    )]
     Write {
         /// The file.
         file: String,

@@ -15,7 +15,10 @@ pub(super) fn examples(project: &Project, watched: &Watched, watch: &Watch) -> V
             let mut sample = sample.clone();
             if let Some(object) = sample.as_object_mut() {
                 object.remove("status");
-                object.insert("apiVersion".into(), format!("{}/{}", watch.group, watch.version).into());
+                object.insert(
+                    "apiVersion".into(),
+                    format!("{}/{}", watch.group, watch.version).into(),
+                );
                 let metadata = object.entry("metadata").or_insert_with(|| json!({}));
                 if let Some(metadata) = metadata.as_object_mut() {
                     metadata.remove("creationTimestamp");
@@ -28,7 +31,10 @@ pub(super) fn examples(project: &Project, watched: &Watched, watch: &Watch) -> V
     if !written.is_empty() {
         return written;
     }
-    let mut metadata = Map::from_iter([("name".to_owned(), Value::from(format!("{}-sample", watch.kind.to_lowercase())))]);
+    let mut metadata = Map::from_iter([(
+        "name".to_owned(),
+        Value::from(format!("{}-sample", watch.kind.to_lowercase())),
+    )]);
     label(&mut metadata, watch);
     let spec = watched
         .chart

@@ -175,7 +175,7 @@ pub struct Kinds {
 }
 
 impl Kinds {
-    /// Adds the kind that a CustomResourceDefinition defines; other objects add nothing.
+    /// Adds the kind that a `CustomResourceDefinition` defines; other objects add nothing.
     pub fn learn(&mut self, definition: &Value) {
         let text = |pointer: &str| definition.pointer(pointer).and_then(Value::as_str);
         if text("/kind") != Some("CustomResourceDefinition") {
@@ -187,15 +187,19 @@ impl Kinds {
             text("/spec/names/plural"),
         ) {
             let namespaced = text("/spec/scope") != Some("Cluster");
-            self.defined
-                .insert((group.to_owned(), kind.to_owned()), (plural.to_owned(), namespaced));
+            self.defined.insert(
+                (group.to_owned(), kind.to_owned()),
+                (plural.to_owned(), namespaced),
+            );
         }
     }
 
     /// Adds a kind by its names.
     pub fn define(&mut self, group: &str, kind: &str, plural: &str, namespaced: bool) {
-        self.defined
-            .insert((group.to_owned(), kind.to_owned()), (plural.to_owned(), namespaced));
+        self.defined.insert(
+            (group.to_owned(), kind.to_owned()),
+            (plural.to_owned(), namespaced),
+        );
     }
 
     /// The resource of a kind.
@@ -230,8 +234,15 @@ impl Kinds {
 
     /// The groups that have a kind of this name; the table's order, definitions last.
     pub fn groups_of(&self, kind: &str) -> Vec<String> {
-        let known = KNOWN_KINDS.iter().filter(|known| known.1 == kind).map(|known| known.0);
-        let defined = self.defined.keys().filter(|(_, name)| name == kind).map(|(group, _)| group.as_str());
+        let known = KNOWN_KINDS
+            .iter()
+            .filter(|known| known.1 == kind)
+            .map(|known| known.0);
+        let defined = self
+            .defined
+            .keys()
+            .filter(|(_, name)| name == kind)
+            .map(|(group, _)| group.as_str());
         let mut groups: Vec<String> = known.chain(defined).map(str::to_owned).collect();
         groups.dedup();
         groups
@@ -261,7 +272,9 @@ pub fn group_of(api_version: &str) -> &str {
 
 /// The version of an API version: `v1` of both `apps/v1` and `v1`.
 pub fn version_of(api_version: &str) -> &str {
-    api_version.split_once('/').map_or(api_version, |(_, version)| version)
+    api_version
+        .split_once('/')
+        .map_or(api_version, |(_, version)| version)
 }
 
 /// The plural that Kubernetes' clients guess for a kind they can't look up.
@@ -281,7 +294,9 @@ pub fn guessed_plural(kind: &str) -> String {
 pub fn plural_of_new_kind(kind: &str) -> String {
     let singular = kind.to_lowercase();
     let before_last = singular.chars().rev().nth(1);
-    let hisses = ["s", "x", "z", "ch", "sh"].iter().any(|end| singular.ends_with(end));
+    let hisses = ["s", "x", "z", "ch", "sh"]
+        .iter()
+        .any(|end| singular.ends_with(end));
     match singular.chars().last() {
         Some('y') if !before_last.is_some_and(|letter| "aeiou".contains(letter)) => {
             format!("{}ies", &singular[..singular.len() - 1])
@@ -314,7 +329,10 @@ mod tests {
             ("Box", "boxs", "boxes"),
             ("Endpoints", "endpoints", "endpointses"),
         ] {
-            assert_eq!((guessed_plural(kind).as_str(), plural_of_new_kind(kind).as_str()), (guessed, new));
+            assert_eq!(
+                (guessed_plural(kind).as_str(), plural_of_new_kind(kind).as_str()),
+                (guessed, new)
+            );
         }
     }
 
@@ -327,6 +345,9 @@ mod tests {
             "spec": {"group": "example.com", "scope": "Cluster", "names": {"kind": "Ox", "plural": "oxen"}}
         }));
         let ox = kinds.resource("example.com", "Ox");
-        assert_eq!((ox.plural.as_str(), ox.namespaced, ox.origin), ("oxen", false, Origin::Defined));
+        assert_eq!(
+            (ox.plural.as_str(), ox.namespaced, ox.origin),
+            ("oxen", false, Origin::Defined)
+        );
     }
 }

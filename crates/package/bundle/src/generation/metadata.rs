@@ -8,19 +8,46 @@ use super::service_version::{BUILDER, PROJECT_LAYOUT};
 /// A bundle's core annotations, in the order in which they are written.
 pub fn core_annotations(package: &str, options: &Options) -> Vec<(&'static str, String)> {
     let mut annotations = vec![
-        ("operators.operatorframework.io.bundle.mediatype.v1", "registry+v1".to_owned()),
-        ("operators.operatorframework.io.bundle.manifests.v1", "manifests/".to_owned()),
-        ("operators.operatorframework.io.bundle.metadata.v1", "metadata/".to_owned()),
-        ("operators.operatorframework.io.bundle.package.v1", package.to_owned()),
-        ("operators.operatorframework.io.bundle.channels.v1", options.channels.join(",")),
+        (
+            "operators.operatorframework.io.bundle.mediatype.v1",
+            "registry+v1".to_owned(),
+        ),
+        (
+            "operators.operatorframework.io.bundle.manifests.v1",
+            "manifests/".to_owned(),
+        ),
+        (
+            "operators.operatorframework.io.bundle.metadata.v1",
+            "metadata/".to_owned(),
+        ),
+        (
+            "operators.operatorframework.io.bundle.package.v1",
+            package.to_owned(),
+        ),
+        (
+            "operators.operatorframework.io.bundle.channels.v1",
+            options.channels.join(","),
+        ),
     ];
     if let Some(channel) = &options.default_channel {
-        annotations.push(("operators.operatorframework.io.bundle.channel.default.v1", channel.clone()));
+        annotations.push((
+            "operators.operatorframework.io.bundle.channel.default.v1",
+            channel.clone(),
+        ));
     }
     annotations.extend([
-        ("operators.operatorframework.io.metrics.builder", BUILDER.to_owned()),
-        ("operators.operatorframework.io.metrics.mediatype.v1", "metrics+v1".to_owned()),
-        ("operators.operatorframework.io.metrics.project_layout", PROJECT_LAYOUT.to_owned()),
+        (
+            "operators.operatorframework.io.metrics.builder",
+            BUILDER.to_owned(),
+        ),
+        (
+            "operators.operatorframework.io.metrics.mediatype.v1",
+            "metrics+v1".to_owned(),
+        ),
+        (
+            "operators.operatorframework.io.metrics.project_layout",
+            PROJECT_LAYOUT.to_owned(),
+        ),
     ]);
     annotations
 }
@@ -28,7 +55,10 @@ pub fn core_annotations(package: &str, options: &Options) -> Vec<(&'static str, 
 /// The annotations of a bundle that has tests for scorecard.
 pub const TEST_ANNOTATIONS: [(&str, &str); 2] = [
     ("operators.operatorframework.io.test.mediatype.v1", "scorecard+v1"),
-    ("operators.operatorframework.io.test.config.v1", "tests/scorecard/"),
+    (
+        "operators.operatorframework.io.test.config.v1",
+        "tests/scorecard/",
+    ),
 ];
 
 /// The text of `metadata/annotations.yaml`.

@@ -29,7 +29,9 @@ const MAXIMUM_HEADERS: u16 = 256;
 #[derive(Debug, thiserror::Error)]
 pub enum OperatorImageError {
     /// No binary was given.
-    #[error("the operator's image needs a baton binary for at least one architecture; give one with --binary amd64=PATH")]
+    #[error(
+        "the operator's image needs a baton binary for at least one architecture; give one with --binary amd64=PATH"
+    )]
     NoBinary,
     /// A binary can't be read.
     #[error("cannot read the binary {} for {architecture}: {cause}; give a static baton binary for Linux", path.display())]
@@ -92,9 +94,16 @@ impl OperatorImage {
             }
         }
         let mut content = LayerFiles::new();
-        content.add_bytes(&format!("{HOME}/{WATCHES_FILE}"), generated.watches_text.clone(), 0o644)?;
+        content.add_bytes(
+            &format!("{HOME}/{WATCHES_FILE}"),
+            generated.watches_text.clone(),
+            0o644,
+        )?;
         for watched in &project.watched {
-            let place = format!("{HOME}/{}", watched.watch.chart.trim_start_matches("./").trim_end_matches('/'));
+            let place = format!(
+                "{HOME}/{}",
+                watched.watch.chart.trim_start_matches("./").trim_end_matches('/')
+            );
             match &watched.archive {
                 Some(archive) => content.add_bytes(&place, archive.clone(), 0o644)?,
                 None => {
@@ -106,12 +115,17 @@ impl OperatorImage {
         }
         let version = generated.name.split_once(".v").map_or("", |(_, version)| version);
         let labels = BTreeMap::from([
-            ("org.opencontainers.image.title".to_owned(), generated.package.clone()),
+            (
+                "org.opencontainers.image.title".to_owned(),
+                generated.package.clone(),
+            ),
             ("org.opencontainers.image.version".to_owned(), version.to_owned()),
         ]);
         let settings = ImageSettings {
             labels,
-            entrypoint: [PROGRAM, "operator", "run", "--watches-file=./watches.yaml"].map(str::to_owned).to_vec(),
+            entrypoint: [PROGRAM, "operator", "run", "--watches-file=./watches.yaml"]
+                .map(str::to_owned)
+                .to_vec(),
             environment: vec![format!("HOME={HOME}")],
             working_directory: Some(HOME.to_owned()),
             user: Some(USER.to_owned()),
@@ -134,7 +148,12 @@ impl OperatorImage {
             let mut program = LayerFiles::new();
             program.add_file(PROGRAM, path, 0o755)?;
             let program = program.write(store, Compression::Gzip)?;
-            images.push(build::image(store, &self.settings, architecture, &[program, content.clone()])?);
+            images.push(build::image(
+                store,
+                &self.settings,
+                architecture,
+                &[program, content.clone()],
+            )?);
         }
         match images.as_slice() {
             [only] => Ok(only.clone()),
@@ -159,7 +178,12 @@ pub fn bundle_image(
         working_directory: Some("/".to_owned()),
         ..ImageSettings::default()
     };
-    Ok(build::for_architectures(store, &settings, &ARCHITECTURES, &[layer])?)
+    Ok(build::for_architectures(
+        store,
+        &settings,
+        &ARCHITECTURES,
+        &[layer],
+    )?)
 }
 
 /// The machine that an ELF header names for an architecture, and whether its numbers are big-endian.
@@ -186,7 +210,8 @@ fn is_dynamic(path: &Path, architecture: &str) -> Result<bool, OperatorImageErro
         architecture: architecture.to_owned(),
         cause: cause.to_owned(),
     };
-    let (expected, big_endian) = machine(architecture).ok_or_else(|| wrong("baton knows no such architecture"))?;
+    let (expected, big_endian) =
+        machine(architecture).ok_or_else(|| wrong("baton knows no such architecture"))?;
     let mut file = File::open(path).map_err(unreadable)?;
     let mut header = [0_u8; 64];
     let mut read = 0;
@@ -204,7 +229,11 @@ fn is_dynamic(path: &Path, architecture: &str) -> Result<bool, OperatorImageErro
     }
     let number = |bytes: &[u8]| {
         let fold = |sum: u64, byte: &u8| sum << 8 | u64::from(*byte);
-        if big_endian { bytes.iter().fold(0, fold) } else { bytes.iter().rev().fold(0, fold) }
+        if big_endian {
+            bytes.iter().fold(0, fold)
+        } else {
+            bytes.iter().rev().fold(0, fold)
+        }
     };
     let found = number(&header[18..20]) as u16;
     if found != expected {

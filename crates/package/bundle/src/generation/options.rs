@@ -87,15 +87,20 @@ impl Options {
             suggestion,
         };
         let tolerant = || {
-            Version::parse_tolerant(&self.version)
-                .map_or_else(|_| "1.0.0".to_owned(), |version| version.without_build().to_string())
+            Version::parse_tolerant(&self.version).map_or_else(
+                |_| "1.0.0".to_owned(),
+                |version| version.without_build().to_string(),
+            )
         };
         if self.version.starts_with(['v', 'V']) {
             return Err(faulty("it must not start with a v", tolerant()));
         }
         match Version::parse(&self.version) {
             Ok(version) if version.build().is_empty() => Ok(version),
-            Ok(_) => Err(faulty("build metadata can't be in the names of objects", tolerant())),
+            Ok(_) => Err(faulty(
+                "build metadata can't be in the names of objects",
+                tolerant(),
+            )),
             Err(error) => Err(faulty(&error.to_string(), tolerant())),
         }
     }
@@ -110,10 +115,14 @@ impl Options {
         }
         let bad = |channel: &&String| channel.is_empty() || channel.contains([',', ' ', '\t', '\n']);
         if let Some(channel) = self.channels.iter().find(bad) {
-            return Err(GenerationError::Channel { channel: channel.clone() });
+            return Err(GenerationError::Channel {
+                channel: channel.clone(),
+            });
         }
         if self.channels.is_empty() {
-            return Err(GenerationError::Channel { channel: String::new() });
+            return Err(GenerationError::Channel {
+                channel: String::new(),
+            });
         }
         match &self.default_channel {
             Some(channel) if !self.channels.contains(channel) => Err(GenerationError::DefaultChannel {
@@ -160,7 +169,8 @@ impl Names {
             package: package.to_owned(),
             suffix,
         };
-        let rule = "must be lower-case letters, digits and hyphens, starting and ending with a letter or digit";
+        let rule =
+            "must be lower-case letters, digits and hyphens, starting and ending with a letter or digit";
         if !is_label(package) {
             return Err(GenerationError::Name {
                 what: "package",
@@ -177,7 +187,10 @@ impl Names {
             if name.len() > MAXIMUM_NAME {
                 return Err(GenerationError::Name {
                     what,
-                    rule: format!("has {} characters, and at most {MAXIMUM_NAME} are allowed", name.len()),
+                    rule: format!(
+                        "has {} characters, and at most {MAXIMUM_NAME} are allowed",
+                        name.len()
+                    ),
                     name,
                     advice: "give a shorter package, version or --name-suffix",
                 });
@@ -195,7 +208,7 @@ impl Names {
         Ok(names)
     }
 
-    /// The name of the ClusterServiceVersion.
+    /// The name of the `ClusterServiceVersion`.
     pub fn service_version(&self, version: &Version) -> String {
         format!("{}.v{version}", self.package)
     }
@@ -217,7 +230,13 @@ impl Names {
 fn label_text(text: &str) -> String {
     text.to_ascii_lowercase()
         .chars()
-        .map(|character| if character.is_ascii_alphanumeric() { character } else { '-' })
+        .map(|character| {
+            if character.is_ascii_alphanumeric() {
+                character
+            } else {
+                '-'
+            }
+        })
         .collect()
 }
 
@@ -238,13 +257,25 @@ mod tests {
     #[test]
     fn a_wrong_version_is_refused_with_the_right_one() {
         for (version, expected) in [
-            ("v1.2.0", "version \"v1.2.0\" is not a semantic version: it must not start with a v; set VERSION to one such as 1.2.0"),
-            ("1.2", "No Major.Minor.Patch elements found; set VERSION to one such as 1.2.0"),
-            ("1.2.0+3", "build metadata can't be in the names of objects; set VERSION to one such as 1.2.0"),
+            (
+                "v1.2.0",
+                "version \"v1.2.0\" is not a semantic version: it must not start with a v; set VERSION to one such as 1.2.0",
+            ),
+            (
+                "1.2",
+                "No Major.Minor.Patch elements found; set VERSION to one such as 1.2.0",
+            ),
+            (
+                "1.2.0+3",
+                "build metadata can't be in the names of objects; set VERSION to one such as 1.2.0",
+            ),
             ("latest", "set VERSION to one such as 1.0.0"),
             ("", "set VERSION to one such as 1.0.0"),
         ] {
-            let error = Options::new(version, "i").check().expect_err("no version").to_string();
+            let error = Options::new(version, "i")
+                .check()
+                .expect_err("no version")
+                .to_string();
             assert!(error.ends_with(expected), "{error}");
         }
     }
@@ -268,9 +299,15 @@ mod tests {
     fn names_carry_the_version_and_stay_short_enough() {
         let mut options = Options::new("2.1.0-rc.1", "i");
         let names = Names::new("inference-stack-operator", &options).expect("names");
-        assert_eq!(names.of("controller-manager"), "inference-stack-operator-controller-manager-2-1-0-rc-1");
+        assert_eq!(
+            names.of("controller-manager"),
+            "inference-stack-operator-controller-manager-2-1-0-rc-1"
+        );
         options.name_suffix = NameSuffix::None;
-        assert_eq!(Names::new("a", &options).expect("names").of("controller-manager"), "a-controller-manager");
+        assert_eq!(
+            Names::new("a", &options).expect("names").of("controller-manager"),
+            "a-controller-manager"
+        );
         assert!(Names::new(&"a".repeat(60), &options).is_err());
         assert!(Names::new("A b", &options).is_err());
     }

@@ -123,7 +123,9 @@ impl Reason {
     fn says(&self, other: &Reason) -> bool {
         match (self, other) {
             (Reason::Rendered { template, .. }, Reason::Rendered { template: other, .. })
-            | (Reason::Granted { template, .. }, Reason::Granted { template: other, .. }) => template == other,
+            | (Reason::Granted { template, .. }, Reason::Granted { template: other, .. }) => {
+                template == other
+            }
             _ => self == other,
         }
     }
@@ -133,7 +135,9 @@ impl fmt::Display for Reason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Reason::Operator(purpose) => write!(formatter, "the operator itself: {purpose}"),
-            Reason::Rendered { template, setting } => write!(formatter, "created by {template} with {setting}"),
+            Reason::Rendered { template, setting } => {
+                write!(formatter, "created by {template} with {setting}")
+            }
             Reason::Definition(file) => write!(formatter, "created from {file}"),
             Reason::Mentioned(place) => write!(formatter, "named in {place}"),
             Reason::LookedUp(place) => write!(formatter, "looked up in {place}"),
@@ -176,7 +180,9 @@ pub struct Derivation {
 impl Derivation {
     fn allow(&mut self, subject: Subject, verbs: &[&str], cluster_scoped: bool, reason: Reason) {
         let permission = self.permissions.entry(subject).or_default();
-        permission.verbs.extend(verbs.iter().map(|verb| (*verb).to_owned()));
+        permission
+            .verbs
+            .extend(verbs.iter().map(|verb| (*verb).to_owned()));
         if !permission.reasons.iter().any(|known| known.says(&reason)) {
             permission.reasons.insert(reason);
         }
@@ -284,7 +290,13 @@ impl Derivation {
     }
 
     /// Derives what a chart can create, by rendering it in up to `renders` ways and by reading its templates.
-    pub fn add_chart(&mut self, chart: &std::sync::Arc<Chart>, samples: &[(String, Table)], kinds: &Kinds, renders: usize) {
+    pub fn add_chart(
+        &mut self,
+        chart: &std::sync::Arc<Chart>,
+        samples: &[(String, Table)],
+        kinds: &Kinds,
+        renders: usize,
+    ) {
         let mut kinds = kinds.clone();
         exploration::learn_definitions(chart, &mut kinds);
         exploration::explore(self, chart, samples, &kinds, renders);
@@ -316,7 +328,12 @@ impl Derivation {
 
     /// Adds what one object asks for: to be kept, and what a Role in it gives to others.
     fn add_object(&mut self, object: &Value, kinds: &Kinds, template: &str, setting: &str, reason: Reason) {
-        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let text = |pointer: &str| {
+            object
+                .pointer(pointer)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+        };
         let (api_version, kind) = (text("/apiVersion"), text("/kind"));
         if kind.is_empty() {
             return;
@@ -369,7 +386,7 @@ impl Derivation {
         }
     }
 
-    /// The rules for a ClusterRole: what belongs together in one rule, in a fixed order.
+    /// The rules for a `ClusterRole`: what belongs together in one rule, in a fixed order.
     pub fn rules(&self) -> Vec<PolicyRule> {
         combined(self.permissions.iter())
     }
@@ -377,14 +394,20 @@ impl Derivation {
     /// The rules for objects outside of namespaces, and those for the rest.
     pub fn rules_by_scope(&self) -> (Vec<PolicyRule>, Vec<PolicyRule>) {
         let scoped = |cluster: bool| {
-            combined(self.permissions.iter().filter(move |(_, permission)| permission.cluster_scoped == cluster))
+            combined(
+                self.permissions
+                    .iter()
+                    .filter(move |(_, permission)| permission.cluster_scoped == cluster),
+            )
         };
         (scoped(true), scoped(false))
     }
 }
 
 fn combined<'a>(permissions: impl Iterator<Item = (&'a Subject, &'a Permission)>) -> Vec<PolicyRule> {
-    let mut rules: BTreeMap<(&str, Option<&str>, bool, &BTreeSet<String>), PolicyRule> = BTreeMap::new();
+    /// What subjects must have in common to be in one rule: group, name, being a path, and verbs.
+    type Common<'a> = (&'a str, Option<&'a str>, bool, &'a BTreeSet<String>);
+    let mut rules: BTreeMap<Common<'_>, PolicyRule> = BTreeMap::new();
     for (subject, permission) in permissions {
         let key = (
             subject.group.as_str(),
@@ -393,7 +416,11 @@ fn combined<'a>(permissions: impl Iterator<Item = (&'a Subject, &'a Permission)>
             &permission.verbs,
         );
         let rule = rules.entry(key).or_insert_with(|| PolicyRule {
-            api_groups: if subject.url.is_some() { Vec::new() } else { vec![subject.group.clone()] },
+            api_groups: if subject.url.is_some() {
+                Vec::new()
+            } else {
+                vec![subject.group.clone()]
+            },
             resource_names: subject.name.iter().cloned().collect(),
             verbs: permission.verbs.iter().cloned().collect(),
             ..PolicyRule::default()
@@ -408,7 +435,11 @@ fn combined<'a>(permissions: impl Iterator<Item = (&'a Subject, &'a Permission)>
 
 impl fmt::Display for Derivation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(formatter, "permissions of the operator, from {} renders:", self.renders)?;
+        writeln!(
+            formatter,
+            "permissions of the operator, from {} renders:",
+            self.renders
+        )?;
         for (subject, permission) in &self.permissions {
             let verbs: Vec<&str> = permission.verbs.iter().map(String::as_str).collect();
             writeln!(formatter, "  {subject}: {}", verbs.join(" "))?;
@@ -416,17 +447,27 @@ impl fmt::Display for Derivation {
                 writeln!(formatter, "    {reason}")?;
             }
             if permission.reasons.len() > PRINTED_REASONS {
-                writeln!(formatter, "    and {} more reasons", permission.reasons.len() - PRINTED_REASONS)?;
+                writeln!(
+                    formatter,
+                    "    and {} more reasons",
+                    permission.reasons.len() - PRINTED_REASONS
+                )?;
             }
         }
         if !self.guessed.is_empty() {
-            writeln!(formatter, "guessed by Kubernetes' rule for plurals; if one is wrong, add the kind's definition to config/crd/bases:")?;
+            writeln!(
+                formatter,
+                "guessed by Kubernetes' rule for plurals; if one is wrong, add the kind's definition to config/crd/bases:"
+            )?;
             for (subject, kind) in &self.guessed {
                 writeln!(formatter, "  {subject} for kind {kind}")?;
             }
         }
         if !self.undecided.is_empty() {
-            writeln!(formatter, "undecided; if one needs more, add a rule to config/rbac/role.yaml:")?;
+            writeln!(
+                formatter,
+                "undecided; if one needs more, add a rule to config/rbac/role.yaml:"
+            )?;
             for undecided in &self.undecided {
                 writeln!(formatter, "  {} {}", undecided.place, undecided.what)?;
             }

@@ -22,7 +22,7 @@ const MAXIMUM_FILES: usize = 1_000;
 /// What an author has, read and understood.
 #[derive(Debug, Clone)]
 pub struct Project {
-    /// The package's name: of the base ClusterServiceVersion, of `PROJECT`, or of the directory.
+    /// The package's name: of the base `ClusterServiceVersion`, of `PROJECT`, or of the directory.
     pub package: String,
     /// `watches.yaml` as it is.
     pub watches_text: String,
@@ -38,7 +38,7 @@ pub struct Project {
     pub samples: Vec<(String, Value)>,
     /// The Deployment in `config/manager/`.
     pub deployment: Option<(String, Value)>,
-    /// The rules of the ClusterRole in `config/rbac/role.yaml`, in addition to the derived ones.
+    /// The rules of the `ClusterRole` in `config/rbac/role.yaml`, in addition to the derived ones.
     pub rules: Vec<PolicyRule>,
     /// `config/rbac/derived.yaml`: the pinned permissions.
     pub pinned_permissions: Option<Vec<u8>>,
@@ -79,17 +79,17 @@ impl Project {
                 path: directory.to_owned(),
             });
         };
-        let watches = watches::read(&bytes)?;
-        if charts.only.is_some() && watches.len() > 1 {
+        let entries = watches::read(&bytes)?;
+        if charts.only.is_some() && entries.len() > 1 {
             return Err(GenerationError::Watches {
                 cause: format!(
                     "there are {} charts, so say which one is meant: --chart {}=DIRECTORY",
-                    watches.len(),
-                    watches.first().map_or("chart", |watch| watch.chart.as_str())
+                    entries.len(),
+                    entries.first().map_or("chart", |watch| watch.chart.as_str())
                 ),
             });
         }
-        let watched = watches
+        let watched = entries
             .into_iter()
             .map(|watch| load(directory, watch, charts))
             .collect::<Result<Vec<_>, _>>()?;
@@ -150,21 +150,33 @@ fn load(directory: &Path, watch: Watch, charts: &ChartSources) -> Result<Watched
         path: path.clone(),
         cause,
     };
-    let leads_out = Path::new(&watch.chart)
-        .components()
-        .any(|part| !matches!(part, std::path::Component::Normal(_) | std::path::Component::CurDir));
+    let leads_out = Path::new(&watch.chart).components().any(|part| {
+        !matches!(
+            part,
+            std::path::Component::Normal(_) | std::path::Component::CurDir
+        )
+    });
     if leads_out {
-        return Err(faulty("the path must lie below the tree, because it is the path in the image too".to_owned()));
+        return Err(faulty(
+            "the path must lie below the tree, because it is the path in the image too".to_owned(),
+        ));
     }
     let chart = chart::loader::load(&path, &mut |_| ()).map_err(|error| faulty(error.to_string()))?;
     chart::dependencies::check(&chart).map_err(|error| faulty(error.to_string()))?;
     let is_archive = fs::metadata(&path).is_ok_and(|metadata| metadata.is_file());
     let archive = if is_archive {
-        Some(fs::read(&path).map_err(|cause| GenerationError::Io { path: path.clone(), cause })?)
+        Some(fs::read(&path).map_err(|cause| GenerationError::Io {
+            path: path.clone(),
+            cause,
+        })?)
     } else {
         None
     };
-    Ok(Watched { watch, chart, archive })
+    Ok(Watched {
+        watch,
+        chart,
+        archive,
+    })
 }
 
 struct Tree<'a> {
@@ -182,14 +194,19 @@ impl Tree<'_> {
     /// The bytes of a file; none when there is no such file.
     fn file(&self, name: &str) -> Result<Option<Vec<u8>>, GenerationError> {
         let path = self.root.join(name);
-        let io = |cause| GenerationError::Io { path: path.clone(), cause };
+        let io = |cause| GenerationError::Io {
+            path: path.clone(),
+            cause,
+        };
         let file = match fs::File::open(&path) {
             Ok(file) => file,
             Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(cause) => return Err(io(cause)),
         };
         let mut bytes = Vec::new();
-        file.take(MAXIMUM_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(io)?;
+        file.take(MAXIMUM_FILE_BYTES + 1)
+            .read_to_end(&mut bytes)
+            .map_err(io)?;
         if bytes.len() as u64 > MAXIMUM_FILE_BYTES {
             return Err(GenerationError::TooLarge {
                 path,
@@ -202,7 +219,10 @@ impl Tree<'_> {
     /// The names of a directory's YAML files, sorted; kustomize's own are left out.
     fn yaml_files(&self, directory: &str) -> Result<Vec<String>, GenerationError> {
         let path = self.root.join(directory);
-        let io = |cause| GenerationError::Io { path: path.clone(), cause };
+        let io = |cause| GenerationError::Io {
+            path: path.clone(),
+            cause,
+        };
         let entries = match fs::read_dir(&path) {
             Ok(entries) => entries,
             Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -212,9 +232,15 @@ impl Tree<'_> {
         for entry in entries.take(MAXIMUM_FILES) {
             let entry = entry.map_err(io)?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            let extension = Path::new(&name).extension().and_then(|extension| extension.to_str());
+            let extension = Path::new(&name)
+                .extension()
+                .and_then(|extension| extension.to_str());
             let is_yaml = matches!(extension, Some("yaml" | "yml" | "json"));
-            if is_yaml && !name.starts_with('.') && !name.starts_with("kustomization.") && entry.path().is_file() {
+            if is_yaml
+                && !name.starts_with('.')
+                && !name.starts_with("kustomization.")
+                && entry.path().is_file()
+            {
                 names.push(name);
             }
         }
@@ -255,7 +281,7 @@ impl Tree<'_> {
         Ok(objects)
     }
 
-    /// The package, and the base ClusterServiceVersion that tells it.
+    /// The package, and the base `ClusterServiceVersion` that tells it.
     fn base(&self) -> Result<(String, Option<Value>), GenerationError> {
         const DIRECTORY: &str = "config/manifests/bases";
         const ENDING: &str = ".clusterserviceversion.yaml";
@@ -265,8 +291,17 @@ impl Tree<'_> {
             [] => {}
             [name] => {
                 let file = format!("{DIRECTORY}/{name}");
-                let base = self.objects_in_file(&file)?.into_iter().next().map(|(_, base)| base);
-                let base = base.ok_or_else(|| self.faulty(&file, "holds no ClusterServiceVersion; remove it to have one made"))?;
+                let base = self
+                    .objects_in_file(&file)?
+                    .into_iter()
+                    .next()
+                    .map(|(_, base)| base);
+                let base = base.ok_or_else(|| {
+                    self.faulty(
+                        &file,
+                        "holds no ClusterServiceVersion; remove it to have one made",
+                    )
+                })?;
                 return Ok((name[..name.len() - ENDING.len()].to_owned(), Some(base)));
             }
             [first, second, ..] => {
@@ -275,13 +310,16 @@ impl Tree<'_> {
             }
         }
         if let Some(bytes) = self.file("PROJECT")? {
-            let project = goyaml::to_value(&bytes).map_err(|error| self.faulty("PROJECT", &error.to_string()))?;
+            let project =
+                goyaml::to_value(&bytes).map_err(|error| self.faulty("PROJECT", &error.to_string()))?;
             if let Some(name) = project.get("projectName").and_then(Value::as_str) {
                 return Ok((name.to_owned(), None));
             }
         }
         let absolute = fs::canonicalize(self.root).unwrap_or_else(|_| self.root.to_owned());
-        let name = absolute.file_name().map(|name| name.to_string_lossy().into_owned());
+        let name = absolute
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned());
         Ok((name.unwrap_or_default(), None))
     }
 

@@ -35,16 +35,28 @@ impl NewProject {
             .name()
             .to_lowercase()
             .chars()
-            .map(|character| if character.is_ascii_alphanumeric() { character } else { '-' })
+            .map(|character| {
+                if character.is_ascii_alphanumeric() {
+                    character
+                } else {
+                    '-'
+                }
+            })
             .collect();
         let name = name.trim_matches('-');
         let base = name.strip_suffix("-operator").unwrap_or(name);
         let kind: String = in_words(base, true).split_whitespace().collect();
-        let kind = kind.trim_start_matches(|first: char| first.is_ascii_digit()).to_owned();
+        let kind = kind
+            .trim_start_matches(|first: char| first.is_ascii_digit())
+            .to_owned();
         Self {
             package: format!("{base}-operator"),
             group: "charts.example.com".to_owned(),
-            kind: if is_kind(&kind) { kind } else { "Release".to_owned() },
+            kind: if is_kind(&kind) {
+                kind
+            } else {
+                "Release".to_owned()
+            },
             version: "v1alpha1".to_owned(),
             image: format!("{EXAMPLE_REGISTRY}/{base}-operator"),
         }
@@ -108,7 +120,10 @@ pub fn new_project(chart: &Chart, new: &NewProject) -> Result<BTreeMap<String, V
     let mut put = |path: &str, text: String| files.insert(path.to_owned(), text.into_bytes());
     put("Makefile", fill(include_str!("scaffold/Makefile.template")));
     put("README.md", fill(include_str!("scaffold/README.template")));
-    put("catalog/operator_catalog.yaml", fill(include_str!("scaffold/catalog.template")));
+    put(
+        "catalog/operator_catalog.yaml",
+        fill(include_str!("scaffold/catalog.template")),
+    );
     let dev_image = format!("{}-dev-bundle", new.image);
     put(
         "catalog/operator_catalog_dev.yaml",
@@ -116,7 +131,10 @@ pub fn new_project(chart: &Chart, new: &NewProject) -> Result<BTreeMap<String, V
             .replace("@BUNDLE_IMAGE@", &dev_image)
             .replace("`make catalog-build-push`", "`make catalog-build-push DEV=1`"),
     );
-    put(".gitignore", "/bundle/\n/bundle.Dockerfile\n/catalog/configs/\n/crds/\n".to_owned());
+    put(
+        ".gitignore",
+        "/bundle/\n/bundle.Dockerfile\n/catalog/configs/\n/crds/\n".to_owned(),
+    );
     put(
         "watches.yaml",
         format!(
@@ -128,8 +146,14 @@ pub fn new_project(chart: &Chart, new: &NewProject) -> Result<BTreeMap<String, V
         "config/rbac/role.yaml",
         "# Permissions in addition to those that baton derives from the chart; `make permissions` shows them.\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: manager-role\nrules: []\n".to_owned(),
     );
-    put(&format!("config/samples/{}.yaml", new.kind.to_lowercase()), sample(chart, new));
-    let base_path = format!("config/manifests/bases/{}.clusterserviceversion.yaml", new.package);
+    put(
+        &format!("config/samples/{}.yaml", new.kind.to_lowercase()),
+        sample(chart, new),
+    );
+    let base_path = format!(
+        "config/manifests/bases/{}.clusterserviceversion.yaml",
+        new.package
+    );
     let base = goyaml::to_string(&base(chart, new)).map_err(|error| GenerationError::Write {
         file: base_path.clone(),
         cause: error.to_string(),
@@ -150,16 +174,27 @@ fn sample(chart: &Chart, new: &NewProject) -> String {
         new.kind,
         new.kind.to_lowercase()
     );
-    let values = chart.raw_values().map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default();
+    let values = chart
+        .raw_values()
+        .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+        .unwrap_or_default();
     let indented: String = values
         .lines()
         .filter(|line| !line.starts_with("---"))
-        .map(|line| if line.trim().is_empty() { "\n".to_owned() } else { format!("  {line}\n") })
+        .map(|line| {
+            if line.trim().is_empty() {
+                "\n".to_owned()
+            } else {
+                format!("  {line}\n")
+            }
+        })
         .collect();
     let written = format!("{head}spec:\n{indented}");
     // Indenting keeps the meaning of nearly every file; where it doesn't, the data is written without its comments.
     let meant = chart.raw_values().and_then(|bytes| goyaml::to_value(bytes).ok());
-    let is_table = meant.as_ref().is_some_and(|meant| meant.as_object().is_some_and(|table| !table.is_empty()));
+    let is_table = meant
+        .as_ref()
+        .is_some_and(|meant| meant.as_object().is_some_and(|table| !table.is_empty()));
     match goyaml::to_value(written.as_bytes()) {
         Ok(read) if is_table && read.get("spec") == meant.as_ref() => written,
         _ => {
@@ -181,19 +216,32 @@ fn base(chart: &Chart, new: &NewProject) -> Value {
         .filter(|person| !person.name.is_empty() && !person.email.is_empty())
         .map(|person| json!({"email": person.email, "name": person.name}))
         .collect();
-    let provider = metadata.maintainers.first().map_or_else(|| title.clone(), |person| person.name.clone());
+    let provider = metadata
+        .maintainers
+        .first()
+        .map_or_else(|| title.clone(), |person| person.name.clone());
     let mut links = Vec::new();
     if !metadata.home.is_empty() {
         links.push(json!({"name": title, "url": metadata.home}));
     }
-    links.extend(metadata.sources.iter().map(|source| json!({"name": "Sources", "url": source})));
+    links.extend(
+        metadata
+            .sources
+            .iter()
+            .map(|source| json!({"name": "Sources", "url": source})),
+    );
     let keywords = if metadata.keywords.is_empty() {
         vec![chart.name().to_owned()]
     } else {
         metadata.keywords.clone()
     };
-    let modes = ["OwnNamespace", "SingleNamespace", "MultiNamespace", "AllNamespaces"]
-        .map(|mode| json!({"supported": mode == "AllNamespaces", "type": mode}));
+    let modes = [
+        "OwnNamespace",
+        "SingleNamespace",
+        "MultiNamespace",
+        "AllNamespaces",
+    ]
+    .map(|mode| json!({"supported": mode == "AllNamespaces", "type": mode}));
     json!({
         "apiVersion": "operators.coreos.com/v1alpha1",
         "kind": "ClusterServiceVersion",

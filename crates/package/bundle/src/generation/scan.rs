@@ -3,6 +3,7 @@
 //! A render shows only what its values lead to. The text also shows the Ingress behind a condition that no flag of ours
 //! has met; where the text itself computes a kind, that is reported, so that a person can decide.
 
+use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use chart::Chart;
@@ -68,10 +69,11 @@ struct Source<'chart> {
 pub fn scan(chart: &Chart, kinds: &Kinds) -> Scan {
     let mut sources = Vec::new();
     collect(chart, "", 0, &mut sources);
+    let used = used_names(&sources);
     let mut found = Scan::default();
     for source in &sources {
         scan_lookups(source, &mut found);
-        for document in documents(source, &sources) {
+        for document in documents(source, &used) {
             scan_document(source, &document, kinds, &mut found);
         }
     }
@@ -110,16 +112,22 @@ static DEFINE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r#"\{\{-?\s*define\s+"([^"]+)""#).expect("a constant expression"));
 
 /// The documents of a source. A named template that nothing uses is left out: libraries define many.
-fn documents<'text>(source: &'text Source<'_>, all: &[Source<'_>]) -> Vec<Piece<'text>> {
-    let mut pieces = vec![Piece { first_line: 1, lines: Vec::new() }];
+fn documents<'text>(source: &'text Source<'_>, used_names: &HashSet<String>) -> Vec<Piece<'text>> {
+    let mut pieces = vec![Piece {
+        first_line: 1,
+        lines: Vec::new(),
+    }];
     let mut used = true;
     for (index, line) in source.text.lines().enumerate() {
         let definition = DEFINE.captures(line).map(|captures| captures[1].to_owned());
         if let Some(name) = &definition {
-            used = is_used(name, all);
+            used = used_names.contains(name);
         }
         if definition.is_some() || line.starts_with("---") {
-            pieces.push(Piece { first_line: index + 1, lines: Vec::new() });
+            pieces.push(Piece {
+                first_line: index + 1,
+                lines: Vec::new(),
+            });
         }
         if let Some(piece) = pieces.last_mut() {
             // An unused definition keeps its line numbers, but none of its text.
@@ -129,18 +137,21 @@ fn documents<'text>(source: &'text Source<'_>, all: &[Source<'_>]) -> Vec<Piece<
     pieces
 }
 
-fn is_used(name: &str, all: &[Source<'_>]) -> bool {
-    let quoted = format!("\"{name}\"");
-    all.iter().any(|source| {
-        source.text.match_indices(&quoted).any(|(at, _)| {
-            let before = source.text[..at].trim_end();
-            !before.ends_with("define")
-        })
-    })
+static QUOTED: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r#"(define\s+)?"([^"\n]+)""#).expect("a constant expression"));
+
+/// Everything in quotes that is not being defined: the names of used templates are among it.
+fn used_names(all: &[Source<'_>]) -> HashSet<String> {
+    all.iter()
+        .flat_map(|source| QUOTED.captures_iter(&source.text))
+        .filter(|captures| captures.get(1).is_none())
+        .map(|captures| captures[2].to_owned())
+        .collect()
 }
 
 static TEST_HOOK: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r#"helm\.sh/hook"?:\s*"?(?:test|test-success|test-failure)"?\s*$"#).expect("a constant expression")
+    Regex::new(r#"helm\.sh/hook"?:\s*"?(?:test|test-success|test-failure)"?\s*$"#)
+        .expect("a constant expression")
 });
 
 fn scan_document(source: &Source<'_>, document: &Piece<'_>, kinds: &Kinds, found: &mut Scan) {
@@ -149,14 +160,21 @@ fn scan_document(source: &Source<'_>, document: &Piece<'_>, kinds: &Kinds, found
         return;
     }
     let field = |name: &'static str| {
-        document.lines.iter().enumerate().filter_map(move |(index, line)| {
-            let value = line.strip_prefix(name)?.strip_prefix(':')?;
-            Some((document.first_line + index, without_comment(value)))
-        })
+        document
+            .lines
+            .iter()
+            .enumerate()
+            .filter_map(move |(index, line)| {
+                let value = line.strip_prefix(name)?.strip_prefix(':')?;
+                Some((document.first_line + index, without_comment(value)))
+            })
     };
     let api_versions: Vec<(usize, &str)> = field("apiVersion").collect();
     for (line, text) in field("kind") {
-        let place = Place { template: source.template.clone(), line };
+        let place = Place {
+            template: source.template.clone(),
+            line,
+        };
         let names = candidates(text, kinds);
         if names.is_empty() {
             found.undecided.push(Undecided {
@@ -181,27 +199,39 @@ fn scan_document(source: &Source<'_>, document: &Piece<'_>, kinds: &Kinds, found
                 });
             }
             for group in groups {
-                found.mentions.push(Mention { group, kind: kind.clone(), place: place.clone() });
+                found.mentions.push(Mention {
+                    group,
+                    kind: kind.clone(),
+                    place: place.clone(),
+                });
             }
         }
     }
 }
 
 fn without_comment(value: &str) -> &str {
-    value.split(" #").next().unwrap_or(value).trim().trim_matches(['"', '\''])
+    value
+        .split(" #")
+        .next()
+        .unwrap_or(value)
+        .trim()
+        .trim_matches(['"', '\''])
 }
 
 static WORD: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"[A-Za-z][A-Za-z0-9]*").expect("a constant expression"));
 
-static ACTION: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"\{\{.*?\}\}").expect("a constant expression"));
+static ACTION: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\{\{.*?\}\}").expect("a constant expression"));
 
 /// The kinds that a `kind:` can have: the literal itself, or the known kinds that a computed one mentions.
 fn candidates(text: &str, kinds: &Kinds) -> Vec<String> {
     if !text.contains("{{") {
         let literal = !text.is_empty() && WORD.find(text).is_some_and(|word| word.len() == text.len());
-        return if literal { vec![text.to_owned()] } else { Vec::new() };
+        return if literal {
+            vec![text.to_owned()]
+        } else {
+            Vec::new()
+        };
     }
     // `Cluster{{ if .x }}Role{{ else }}RoleBinding{{ end }}` has its choices between the actions,
     // `{{ ternary "Role" "ClusterRole" .x }}Binding` has them inside, in quotes; what stands around belongs to each.
@@ -210,7 +240,11 @@ fn candidates(text: &str, kinds: &Kinds) -> Vec<String> {
         pieces.first().copied().unwrap_or_default(),
         pieces.last().copied().unwrap_or_default(),
     );
-    let between = pieces.iter().copied().skip(1).take(pieces.len().saturating_sub(2));
+    let between = pieces
+        .iter()
+        .copied()
+        .skip(1)
+        .take(pieces.len().saturating_sub(2));
     let mut names: Vec<String> = between
         .chain(text.split('"').skip(1).step_by(2))
         .map(|choice| format!("{prefix}{choice}{suffix}"))
@@ -222,7 +256,8 @@ fn candidates(text: &str, kinds: &Kinds) -> Vec<String> {
 }
 
 static API_VERSION: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?:([a-z0-9][a-z0-9.-]*)/)?v[0-9]+(?:(?:alpha|beta)[0-9]+)?\b").expect("a constant expression")
+    Regex::new(r"(?:([a-z0-9][a-z0-9.-]*)/)?v[0-9]+(?:(?:alpha|beta)[0-9]+)?\b")
+        .expect("a constant expression")
 });
 
 /// The groups that a document's API versions name; those of the table where they are computed.
@@ -240,7 +275,11 @@ fn groups(kind: &str, api_versions: &[(usize, &str)], kinds: &Kinds) -> Vec<Stri
     groups.dedup();
     // A document whose API version is chosen by conditions names several; those that have the kind are meant.
     let known = kinds.groups_of(kind);
-    let meant: Vec<String> = groups.iter().filter(|group| known.contains(group)).cloned().collect();
+    let meant: Vec<String> = groups
+        .iter()
+        .filter(|group| known.contains(group))
+        .cloned()
+        .collect();
     if !meant.is_empty() {
         return meant;
     }
@@ -260,9 +299,14 @@ fn scan_lookups(source: &Source<'_>, found: &mut Scan) {
             continue;
         }
         for captures in LOOKUP.captures_iter(line) {
-            let place = Place { template: source.template.clone(), line: index + 1 };
+            let place = Place {
+                template: source.template.clone(),
+                line: index + 1,
+            };
             let literal = |text: &str| {
-                text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).map(str::to_owned)
+                text.strip_prefix('"')
+                    .and_then(|text| text.strip_suffix('"'))
+                    .map(str::to_owned)
             };
             match (literal(&captures[1]), literal(&captures[2])) {
                 (Some(api_version), Some(kind)) => found.lookups.push(Mention {
@@ -297,7 +341,10 @@ mod tests {
     }
 
     fn kinds_of(scan: &Scan) -> Vec<String> {
-        scan.mentions.iter().map(|mention| format!("{}/{}", mention.group, mention.kind)).collect()
+        scan.mentions
+            .iter()
+            .map(|mention| format!("{}/{}", mention.group, mention.kind))
+            .collect()
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The ClusterServiceVersion: what the operator is, what it runs and what it may do.
+//! The `ClusterServiceVersion`: what the operator is, what it runs and what it may do.
 
 use base64::Engine as _;
 use serde_json::{Map, Value, json};
@@ -31,7 +31,7 @@ pub(super) struct Kept<'a> {
     pub derivation: Derivation,
 }
 
-/// Everything that a ClusterServiceVersion is made of.
+/// Everything that a `ClusterServiceVersion` is made of.
 pub(super) struct Parts<'a> {
     /// The author's tree.
     pub project: &'a Project,
@@ -46,15 +46,23 @@ pub(super) struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// Makes the ClusterServiceVersion; `created_at` is the time that it names.
+    /// Makes the `ClusterServiceVersion`; `created_at` is the time that it names.
     pub(super) fn service_version(&self, created_at: &str) -> Result<Value, GenerationError> {
         let version = self.options.parsed_version()?;
         let mut object = self.project.base.clone().unwrap_or_else(|| json!({}));
         if !object.is_object() {
             object = json!({});
         }
-        let base_metadata = object.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
-        let base_spec = object.get("spec").and_then(Value::as_object).cloned().unwrap_or_default();
+        let base_metadata = object
+            .get("metadata")
+            .and_then(Value::as_object)
+            .cloned()
+            .unwrap_or_default();
+        let base_spec = object
+            .get("spec")
+            .and_then(Value::as_object)
+            .cloned()
+            .unwrap_or_default();
         let spec = self.spec(base_spec, &version)?;
         Ok(json!({
             "apiVersion": "operators.coreos.com/v1alpha1",
@@ -64,21 +72,34 @@ impl Parts<'_> {
         }))
     }
 
-    fn metadata(&self, base: Map<String, Value>, name: &str, created_at: &str) -> Result<Value, GenerationError> {
+    fn metadata(
+        &self,
+        base: Map<String, Value>,
+        name: &str,
+        created_at: &str,
+    ) -> Result<Value, GenerationError> {
         let mut metadata = base;
         let mut annotations = take_object(&mut metadata, "annotations");
         annotations.insert("alm-examples".into(), self.examples()?.into());
-        annotations.entry("capabilities").or_insert_with(|| "Basic Install".into());
+        annotations
+            .entry("capabilities")
+            .or_insert_with(|| "Basic Install".into());
         annotations.insert("containerImage".into(), self.options.image.clone().into());
         annotations.insert("createdAt".into(), created_at.into());
         annotations.insert("operators.operatorframework.io/builder".into(), BUILDER.into());
-        annotations.insert("operators.operatorframework.io/project_layout".into(), PROJECT_LAYOUT.into());
+        annotations.insert(
+            "operators.operatorframework.io/project_layout".into(),
+            PROJECT_LAYOUT.into(),
+        );
         let mut labels = take_object(&mut metadata, "labels");
         if !self.options.architectures.is_empty() {
             labels.insert("operatorframework.io/os.linux".into(), "supported".into());
         }
         for architecture in &self.options.architectures {
-            labels.insert(format!("operatorframework.io/arch.{architecture}"), "supported".into());
+            labels.insert(
+                format!("operatorframework.io/arch.{architecture}"),
+                "supported".into(),
+            );
         }
         metadata.remove("creationTimestamp");
         metadata.insert("annotations".into(), Value::Object(annotations));
@@ -117,14 +138,28 @@ impl Parts<'_> {
         let title = in_words(&self.names.package, true);
         fill(&mut spec, "displayName", || Some(title.clone().into()));
         fill(&mut spec, "description", || {
-            let described = chart.map(|chart| chart.description.trim().to_owned()).filter(|text| !text.is_empty());
-            let described = described.map(|text| format!("{}. ", text.trim_end_matches('.'))).unwrap_or_default();
+            let described = chart
+                .map(|chart| chart.description.trim().to_owned())
+                .filter(|text| !text.is_empty());
+            let described = described
+                .map(|text| format!("{}. ", text.trim_end_matches('.')))
+                .unwrap_or_default();
             let kinds: Vec<&str> = self.kept.iter().map(|kept| kept.watch.kind.as_str()).collect();
-            Some(format!("{described}Keeps what custom resources of kind {} ask for.", kinds.join(" and ")).into())
+            Some(
+                format!(
+                    "{described}Keeps what custom resources of kind {} ask for.",
+                    kinds.join(" and ")
+                )
+                .into(),
+            )
         });
         fill(&mut spec, "keywords", || {
-            let keywords = chart.map(|chart| chart.keywords.clone()).filter(|keywords| !keywords.is_empty());
-            Some(json!(keywords.unwrap_or_else(|| vec![self.names.package.clone()])))
+            let keywords = chart
+                .map(|chart| chart.keywords.clone())
+                .filter(|keywords| !keywords.is_empty());
+            Some(json!(
+                keywords.unwrap_or_else(|| vec![self.names.package.clone()])
+            ))
         });
         fill(&mut spec, "links", || {
             let chart = chart?;
@@ -135,7 +170,7 @@ impl Parts<'_> {
             for source in &chart.sources {
                 links.push(json!({"name": "Sources", "url": source}));
             }
-            (!links.is_empty()).then(|| Value::Array(links))
+            (!links.is_empty()).then_some(Value::Array(links))
         });
         fill(&mut spec, "maintainers", || {
             let maintainers = chart?.maintainers.iter();
@@ -143,28 +178,48 @@ impl Parts<'_> {
                 .filter(|person| !person.name.is_empty() && !person.email.is_empty())
                 .map(|person| json!({"email": person.email, "name": person.name}))
                 .collect();
-            (!known.is_empty()).then(|| Value::Array(known))
+            (!known.is_empty()).then_some(Value::Array(known))
         });
         fill(&mut spec, "provider", || {
             let first = chart.and_then(|chart| chart.maintainers.first());
-            let name = first.map(|person| person.name.clone()).filter(|name| !name.is_empty());
+            let name = first
+                .map(|person| person.name.clone())
+                .filter(|name| !name.is_empty());
             Some(json!({"name": name.unwrap_or_else(|| title.clone())}))
         });
         fill(&mut spec, "maturity", || {
-            Some(if version.is_prerelease() || version.major() == 0 { "alpha" } else { "stable" }.into())
+            Some(
+                if version.is_prerelease() || version.major() == 0 {
+                    "alpha"
+                } else {
+                    "stable"
+                }
+                .into(),
+            )
         });
         fill(&mut spec, "installModes", || {
-            let modes = ["OwnNamespace", "SingleNamespace", "MultiNamespace", "AllNamespaces"];
+            let modes = [
+                "OwnNamespace",
+                "SingleNamespace",
+                "MultiNamespace",
+                "AllNamespaces",
+            ];
             let mode = |mode: &str| json!({"supported": mode == "AllNamespaces", "type": mode});
             Some(Value::Array(modes.map(mode).to_vec()))
         });
-        fill(&mut spec, "minKubeVersion", || lowest_version(&chart?.kube_version).map(Value::from));
+        fill(&mut spec, "minKubeVersion", || {
+            lowest_version(&chart?.kube_version).map(Value::from)
+        });
         self.add_icon(&mut spec);
         spec.insert("version".into(), version.to_string().into());
         self.add_definitions(&mut spec);
         let install = self.install(&spec)?;
         spec.insert("install".into(), install);
-        if spec.get("apiservicedefinitions").and_then(Value::as_object).is_some_and(Map::is_empty) {
+        if spec
+            .get("apiservicedefinitions")
+            .and_then(Value::as_object)
+            .is_some_and(Map::is_empty)
+        {
             spec.remove("apiservicedefinitions");
         }
         Ok(Value::Object(spec))
@@ -173,12 +228,24 @@ impl Parts<'_> {
     fn add_icon(&self, spec: &mut Map<String, Value>) {
         if let Some((media_type, bytes)) = &self.project.icon {
             let data = base64::engine::general_purpose::STANDARD.encode(bytes);
-            spec.insert("icon".into(), json!([{"base64data": data, "mediatype": media_type}]));
+            spec.insert(
+                "icon".into(),
+                json!([{"base64data": data, "mediatype": media_type}]),
+            );
             return;
         }
         // The tree that operator-sdk makes has an icon without a picture, which no catalog accepts.
-        let is_blank = |icon: &Value| icon.get("base64data").and_then(Value::as_str).unwrap_or_default().is_empty();
-        if spec.get("icon").and_then(Value::as_array).is_some_and(|icons| icons.iter().all(is_blank)) {
+        let is_blank = |icon: &Value| {
+            icon.get("base64data")
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .is_empty()
+        };
+        if spec
+            .get("icon")
+            .and_then(Value::as_array)
+            .is_some_and(|icons| icons.iter().all(is_blank))
+        {
             spec.remove("icon");
         }
     }
@@ -201,10 +268,15 @@ impl Parts<'_> {
     fn install(&self, spec: &Map<String, Value>) -> Result<Value, GenerationError> {
         let watches: Vec<Watch> = self.kept.iter().map(|kept| kept.watch.clone()).collect();
         let account = self.names.of("controller-manager");
-        let everywhere = spec.get("installModes").and_then(Value::as_array).into_iter().flatten().any(|mode| {
-            mode.get("type").and_then(Value::as_str) == Some("AllNamespaces")
-                && mode.get("supported") == Some(&Value::Bool(true))
-        });
+        let everywhere = spec
+            .get("installModes")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .any(|mode| {
+                mode.get("type").and_then(Value::as_str) == Some("AllNamespaces")
+                    && mode.get("supported") == Some(&Value::Bool(true))
+            });
         let election = PolicyRule {
             api_groups: vec!["coordination.k8s.io".to_owned()],
             resources: vec!["leases".to_owned()],
@@ -230,7 +302,8 @@ impl Parts<'_> {
             "permissions": [{"rules": written(rules)?, "serviceAccountName": account}],
         });
         if !cluster_rules.is_empty() {
-            install["clusterPermissions"] = json!([{"rules": written(cluster_rules)?, "serviceAccountName": account}]);
+            install["clusterPermissions"] =
+                json!([{"rules": written(cluster_rules)?, "serviceAccountName": account}]);
         }
         Ok(json!({"spec": install, "strategy": "deployment"}))
     }
@@ -275,7 +348,9 @@ fn owned(kept: &Kept<'_>, written: &[Value]) -> Value {
         "version": watch.version,
     });
     let same = written.iter().find(|known| {
-        ["name", "kind", "version"].iter().all(|key| known.get(key) == entry.get(key))
+        ["name", "kind", "version"]
+            .iter()
+            .all(|key| known.get(key) == entry.get(key))
     });
     if let (Some(Value::Object(known)), Some(entry)) = (same, entry.as_object_mut()) {
         entry.extend(known.clone());
@@ -289,15 +364,21 @@ fn owned(kept: &Kept<'_>, written: &[Value]) -> Value {
 /// What a console can say about each value at the top.
 fn spec_descriptors(kept: &Kept<'_>) -> Vec<Value> {
     let schema = kept.definition.spec_schema(&kept.watch.version);
-    let properties = schema.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
+    let properties = schema
+        .and_then(|schema| schema.get("properties"))
+        .and_then(Value::as_object);
     let described = properties.into_iter().flatten().filter_map(|(path, property)| {
         let about = property.get("description").and_then(Value::as_str)?;
         let descriptor = match property.get("type").and_then(Value::as_str) {
             Some("boolean") => Some("urn:alm:descriptor:com.tectonic.ui:booleanSwitch"),
-            Some("integer") if path.to_lowercase().contains("replica") => Some("urn:alm:descriptor:com.tectonic.ui:podCount"),
+            Some("integer") if path.to_lowercase().contains("replica") => {
+                Some("urn:alm:descriptor:com.tectonic.ui:podCount")
+            }
             Some("integer" | "number") => Some("urn:alm:descriptor:com.tectonic.ui:number"),
             Some("string") => Some("urn:alm:descriptor:com.tectonic.ui:text"),
-            Some("object") if path == "resources" => Some("urn:alm:descriptor:com.tectonic.ui:resourceRequirements"),
+            Some("object") if path == "resources" => {
+                Some("urn:alm:descriptor:com.tectonic.ui:resourceRequirements")
+            }
             _ => None,
         };
         let mut entry = json!({"description": about, "displayName": in_words(path, true), "path": path});
@@ -335,7 +416,7 @@ fn fill(spec: &mut Map<String, Value>, key: &str, value: impl FnOnce() -> Option
 
 /// The lowest version that a range of Kubernetes versions starts at.
 fn lowest_version(range: &str) -> Option<String> {
-    let text = range.trim().trim_start_matches([ '>', '=', '^', '~', ' ', 'v']);
+    let text = range.trim().trim_start_matches(['>', '=', '^', '~', ' ', 'v']);
     let number: String = text
         .chars()
         .take_while(|character| character.is_ascii_digit() || *character == '.')
@@ -343,7 +424,9 @@ fn lowest_version(range: &str) -> Option<String> {
     if range.contains("||") || range.trim_start().starts_with(['<', '!']) {
         return None;
     }
-    version::Version::parse_tolerant(number.trim_end_matches('.')).ok().map(|version| version.core().to_string())
+    version::Version::parse_tolerant(number.trim_end_matches('.'))
+        .ok()
+        .map(|version| version.core().to_string())
 }
 
 /// A name in words: `inference-stack` and `inferenceStack` are `Inference Stack`.

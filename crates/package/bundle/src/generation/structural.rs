@@ -1,4 +1,4 @@
-//! `values.schema.json` made into a structural schema: the kind that a CustomResourceDefinition may have.
+//! `values.schema.json` made into a structural schema: the kind that a `CustomResourceDefinition` may have.
 //!
 //! The result is never stricter than the chart: whatever values the chart accepts, the API server stores, and nothing
 //! of it is pruned. What can't be said structurally is left to the chart's own schema, which the operator checks on every
@@ -6,9 +6,15 @@
 //! required, and may be null, which takes the default away. Schema defaults are left out: the API server would write
 //! them into each custom resource, where they would outlive the chart's next version.
 
+mod rules;
+mod union;
+
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
+
+pub use rules::violations;
+use union::union;
 
 /// How deep a schema may nest before the rest is passed on unchecked; references may lead in circles.
 const MAXIMUM_DEPTH: usize = 24;
@@ -21,7 +27,18 @@ const MAXIMUM_REFERENCES: usize = 32;
 
 /// The formats that the API server knows and judges as JSON Schema does.
 const KNOWN_FORMATS: [&str; 12] = [
-    "byte", "date", "date-time", "double", "email", "float", "hostname", "int32", "int64", "ipv4", "ipv6", "uri",
+    "byte",
+    "date",
+    "date-time",
+    "double",
+    "email",
+    "float",
+    "hostname",
+    "int32",
+    "int64",
+    "ipv4",
+    "ipv6",
+    "uri",
 ];
 
 const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
@@ -40,7 +57,7 @@ impl<'schema> Definitions<'schema> {
     }
 
     /// Follows references within the document; what can't be followed is the schema that accepts everything.
-    pub fn resolve<'a>(&self, schema: &'a Value) -> &'a Value
+    pub fn resolve<'a>(self, schema: &'a Value) -> &'a Value
     where
         'schema: 'a,
     {
@@ -58,7 +75,7 @@ impl<'schema> Definitions<'schema> {
         &ANYTHING
     }
 
-    fn find(&self, reference: &str) -> Option<&'schema Value> {
+    fn find(self, reference: &str) -> Option<&'schema Value> {
         let pointer = reference.strip_prefix('#')?;
         if pointer.is_empty() {
             return Some(self.root);
@@ -131,7 +148,9 @@ impl Conversion<'_> {
         let object = merged.as_ref().unwrap_or(object);
         let mut converted = match shape(object) {
             Shape::Null => anything(schema),
-            Shape::Anything => self.choice(object, defaults, depth).unwrap_or_else(|| anything(schema)),
+            Shape::Anything => self
+                .choice(object, defaults, depth)
+                .unwrap_or_else(|| anything(schema)),
             Shape::IntOrString => Map::from_iter([(INT_OR_STRING.to_owned(), Value::Bool(true))]),
             Shape::Object => self.object(object, defaults, depth),
             Shape::Array => self.array(object, depth),
@@ -180,10 +199,21 @@ impl Conversion<'_> {
         Some(merged)
     }
 
-    fn object(&mut self, object: &Map<String, Value>, defaults: Option<&Value>, depth: usize) -> Map<String, Value> {
+    fn object(
+        &mut self,
+        object: &Map<String, Value>,
+        defaults: Option<&Value>,
+        depth: usize,
+    ) -> Map<String, Value> {
         let mut converted = Map::from_iter([("type".to_owned(), Value::from("object"))]);
-        let properties = object.get("properties").and_then(Value::as_object).filter(|map| !map.is_empty());
-        let patterns = object.get("patternProperties").and_then(Value::as_object).filter(|map| !map.is_empty());
+        let properties = object
+            .get("properties")
+            .and_then(Value::as_object)
+            .filter(|map| !map.is_empty());
+        let patterns = object
+            .get("patternProperties")
+            .and_then(Value::as_object)
+            .filter(|map| !map.is_empty());
         let others = object.get("additionalProperties");
         match (properties, patterns, others) {
             (None, None, Some(others @ Value::Object(_))) => {
@@ -267,7 +297,9 @@ impl Conversion<'_> {
                 converted.push(self.convert(branch, defaults, depth + 1));
             }
         }
-        let mut union = converted.into_iter().reduce(|left, right| union(left, right, 0))?;
+        let mut union = converted
+            .into_iter()
+            .reduce(|left, right| union(left, right, 0))?;
         if nullable {
             union.insert("nullable".into(), true.into());
         }
@@ -287,7 +319,7 @@ enum Shape {
 }
 
 fn shape(object: &Map<String, Value>) -> Shape {
-    let named = |names: &BTreeSet<&str>| {
+    let shape_of = |names: &BTreeSet<&str>| {
         let names: Vec<&str> = names.iter().copied().filter(|name| *name != "null").collect();
         match names.as_slice() {
             [] => Shape::Null,
@@ -302,14 +334,17 @@ fn shape(object: &Map<String, Value>) -> Shape {
         }
     };
     match object.get("type") {
-        Some(Value::String(name)) => return named(&BTreeSet::from([name.as_str()])),
-        Some(Value::Array(names)) => return named(&names.iter().filter_map(Value::as_str).collect()),
+        Some(Value::String(name)) => return shape_of(&BTreeSet::from([name.as_str()])),
+        Some(Value::Array(names)) => return shape_of(&names.iter().filter_map(Value::as_str).collect()),
         _ => {}
     }
     if let Some(choices) = choices(object) {
-        return named(&choices.iter().map(type_name).collect());
+        return shape_of(&choices.iter().map(type_name).collect());
     }
-    if ["properties", "additionalProperties", "patternProperties"].iter().any(|key| object.contains_key(*key)) {
+    if ["properties", "additionalProperties", "patternProperties"]
+        .iter()
+        .any(|key| object.contains_key(*key))
+    {
         return Shape::Object;
     }
     if object.get("items").is_some_and(Value::is_object) {
@@ -398,7 +433,10 @@ fn scalar(object: &Map<String, Value>, name: &'static str) -> Map<String, Value>
         "integer" | "number" => {
             bound(object, &mut converted, "minimum", "exclusiveMinimum");
             bound(object, &mut converted, "maximum", "exclusiveMaximum");
-            if let Some(step) = object.get("multipleOf").filter(|step| step.as_f64().is_some_and(|step| step > 0.0)) {
+            if let Some(step) = object
+                .get("multipleOf")
+                .filter(|step| step.as_f64().is_some_and(|step| step > 0.0))
+            {
                 converted.insert("multipleOf".into(), step.clone());
             }
         }
@@ -410,25 +448,22 @@ fn scalar(object: &Map<String, Value>, name: &'static str) -> Map<String, Value>
 /// A limit, in the old form where `exclusive…` is a flag beside it; newer drafts have a number there.
 fn bound(object: &Map<String, Value>, converted: &mut Map<String, Value>, limit: &str, exclusive: &str) {
     let inclusive = object.get(limit).filter(|limit| limit.is_number());
-    match (inclusive, object.get(exclusive)) {
-        (Some(value), Some(Value::Bool(true))) => {
-            converted.insert(limit.into(), value.clone());
-            converted.insert(exclusive.into(), true.into());
-        }
-        (None, Some(value @ Value::Number(_))) => {
-            converted.insert(limit.into(), value.clone());
-            converted.insert(exclusive.into(), true.into());
-        }
-        (Some(value), _) => {
-            converted.insert(limit.into(), value.clone());
-        }
-        _ => {}
+    let (value, is_exclusive) = match (inclusive, object.get(exclusive)) {
+        (Some(value), Some(Value::Bool(true))) | (None, Some(value @ Value::Number(_))) => (value, true),
+        (Some(value), _) => (value, false),
+        _ => return,
+    };
+    converted.insert(limit.into(), value.clone());
+    if is_exclusive {
+        converted.insert(exclusive.into(), true.into());
     }
 }
 
 /// Copies a limit on a count, which the API server holds in 64 bits.
 fn copy_count(object: &Map<String, Value>, converted: &mut Map<String, Value>, key: &str) {
-    let count = object.get(key).and_then(|count| count.as_i64().or_else(|| whole(count)));
+    let count = object
+        .get(key)
+        .and_then(|count| count.as_i64().or_else(|| whole(count)));
     if let Some(count) = count.filter(|count| *count >= 0) {
         converted.insert(key.to_owned(), count.into());
     }
@@ -437,155 +472,6 @@ fn copy_count(object: &Map<String, Value>, converted: &mut Map<String, Value>, k
 fn whole(number: &Value) -> Option<i64> {
     let number = number.as_f64()?;
     (number.fract() == 0.0 && number.abs() < 1e15).then_some(number as i64)
-}
-
-/// The schema that accepts what either does.
-fn union(left: Map<String, Value>, right: Map<String, Value>, depth: usize) -> Map<String, Value> {
-    if left == right {
-        return left;
-    }
-    let nullable = [&left, &right].iter().any(|side| side.contains_key("nullable"));
-    let type_of = |side: &Map<String, Value>| {
-        if side.contains_key(INT_OR_STRING) {
-            return Some("int-or-string".to_owned());
-        }
-        side.get("type").and_then(Value::as_str).map(str::to_owned)
-    };
-    let both = match (type_of(&left).as_deref(), type_of(&right).as_deref()) {
-        (Some("object"), Some("object")) if depth < MAXIMUM_DEPTH => union_of_objects(left, right, depth),
-        (Some("array"), Some("array")) if depth < MAXIMUM_DEPTH => {
-            let items = |side: &Map<String, Value>| match side.get("items") {
-                Some(Value::Object(items)) => items.clone(),
-                _ => anything(&Value::Null),
-            };
-            let items = union(items(&left), items(&right), depth + 1);
-            Map::from_iter([
-                ("type".to_owned(), Value::from("array")),
-                ("items".to_owned(), Value::Object(items)),
-            ])
-        }
-        (Some("integer" | "number"), Some("integer" | "number")) => {
-            let same = left.get("type") == right.get("type");
-            let name = if same { left.get("type").cloned() } else { None };
-            Map::from_iter([("type".to_owned(), name.unwrap_or_else(|| "number".into()))])
-        }
-        (Some("string"), Some("string")) => {
-            let mut both = Map::from_iter([("type".to_owned(), Value::from("string"))]);
-            if let (Some(Value::Array(own)), Some(Value::Array(added))) = (left.get("enum"), right.get("enum")) {
-                let mut choices = own.clone();
-                choices.extend(added.iter().filter(|choice| !own.contains(choice)).cloned());
-                both.insert("enum".into(), Value::Array(choices));
-            }
-            both
-        }
-        (Some("boolean"), Some("boolean")) => Map::from_iter([("type".to_owned(), Value::from("boolean"))]),
-        (Some("int-or-string" | "integer" | "string"), Some("int-or-string" | "integer" | "string")) => {
-            Map::from_iter([(INT_OR_STRING.to_owned(), Value::Bool(true))])
-        }
-        _ => anything(&Value::Null),
-    };
-    let mut both = both;
-    if nullable {
-        both.insert("nullable".into(), true.into());
-    }
-    both
-}
-
-fn union_of_objects(left: Map<String, Value>, right: Map<String, Value>, depth: usize) -> Map<String, Value> {
-    let mut both = Map::from_iter([("type".to_owned(), Value::from("object"))]);
-    let others = |side: &Map<String, Value>| side.get("additionalProperties").cloned();
-    match (others(&left), others(&right)) {
-        (None, None) => {}
-        (Some(Value::Object(own)), Some(Value::Object(added))) => {
-            let others = union(own, added, depth + 1);
-            both.insert("additionalProperties".into(), Value::Object(others));
-            return both;
-        }
-        _ => {
-            both.insert(PRESERVE.into(), true.into());
-            return both;
-        }
-    }
-    let open = [&left, &right].iter().any(|side| side.contains_key(PRESERVE));
-    let properties = |side: &mut Map<String, Value>| match side.remove("properties") {
-        Some(Value::Object(properties)) => properties,
-        _ => Map::new(),
-    };
-    let required = |side: &Map<String, Value>| -> BTreeSet<String> {
-        let names = side.get("required").and_then(Value::as_array);
-        names.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
-    };
-    let common: Vec<String> = required(&left).intersection(&required(&right)).cloned().collect();
-    let (mut left, mut right) = (left, right);
-    let mut merged = properties(&mut left);
-    for (name, added) in properties(&mut right) {
-        let value = match (merged.remove(&name), added) {
-            (Some(Value::Object(own)), Value::Object(added)) => Value::Object(union(own, added, depth + 1)),
-            (None, added) => added,
-            (Some(_), _) => Value::Object(anything(&Value::Null)),
-        };
-        merged.insert(name, value);
-    }
-    if !merged.is_empty() {
-        both.insert("properties".into(), Value::Object(merged));
-    }
-    if open {
-        both.insert(PRESERVE.into(), true.into());
-    }
-    if !common.is_empty() {
-        both.insert("required".into(), json!(common));
-    }
-    both
-}
-
-/// Every way in which a schema breaks the rules for structural schemas, each with its path; none for a good one.
-pub fn violations(schema: &Value) -> Vec<String> {
-    let mut found = Vec::new();
-    check(schema, "", 0, &mut found);
-    found
-}
-
-fn check(schema: &Value, path: &str, depth: usize, found: &mut Vec<String>) {
-    let Value::Object(object) = schema else {
-        found.push(format!("{path}: is no schema"));
-        return;
-    };
-    if depth > 4 * MAXIMUM_DEPTH {
-        found.push(format!("{path}: nests too deep"));
-        return;
-    }
-    let has = |key: &str| object.contains_key(key);
-    match object.get("type").and_then(Value::as_str) {
-        Some("object" | "string" | "number" | "integer" | "boolean") => {}
-        Some("array") if has("items") => {}
-        Some("array") => found.push(format!("{path}: an array must specify its items")),
-        Some(other) => found.push(format!("{path}: type {other} does not exist")),
-        None if has(PRESERVE) || has(INT_OR_STRING) => {}
-        None => found.push(format!("{path}: must have a type")),
-    }
-    if has("properties") && has("additionalProperties") {
-        found.push(format!("{path}: properties and additionalProperties exclude each other"));
-    }
-    if has("type") && has(INT_OR_STRING) {
-        found.push(format!("{path}: an int-or-string must not have a type"));
-    }
-    if let Some(forbidden) = [
-        "$ref", "definitions", "$defs", "oneOf", "anyOf", "allOf", "not", "const", "patternProperties", "if", "then",
-        "else", "dependencies", "$schema", "$id", "uniqueItems",
-    ]
-    .iter()
-    .find(|key| has(key))
-    {
-        found.push(format!("{path}: {forbidden} is not allowed"));
-    }
-    for (name, property) in object.get("properties").and_then(Value::as_object).into_iter().flatten() {
-        check(property, &format!("{path}.{name}"), depth + 1, found);
-    }
-    for (key, suffix) in [("items", "[]"), ("additionalProperties", ".*")] {
-        if let Some(inner) = object.get(key) {
-            check(inner, &format!("{path}{suffix}"), depth + 1, found);
-        }
-    }
 }
 
 #[cfg(test)]

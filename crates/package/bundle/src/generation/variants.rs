@@ -1,9 +1,11 @@
 //! The values that a chart is rendered with to see what it can create.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::LazyLock;
 
 use chart::Chart;
 use chart::values::Table;
+use regex::Regex;
 use serde_json::{Map, Value, json};
 
 use super::structural::Definitions;
@@ -20,10 +22,12 @@ const MAXIMUM_CHOICES: usize = 16;
 /// A set of values to render, and how a person would have asked for it.
 #[derive(Debug, Clone)]
 pub struct Variant {
-    /// What is set, such as `ingress.enabled=true`; `the chart's defaults` for nothing.
+    /// What is set, such as `ingress.enabled=true`.
     pub description: String,
     /// The values.
     pub values: Table,
+    /// Whether the values were made up, so that it says nothing when they don't render.
+    pub is_guess: bool,
 }
 
 /// One change to the default values.
@@ -40,7 +44,10 @@ impl Setting {
         let path = self.path.join(".");
         match &self.value {
             Value::Object(_) | Value::Array(_) => format!("an entry in {path}"),
-            value => format!("{path}={}", value.as_str().map_or_else(|| value.to_string(), str::to_owned)),
+            value => format!(
+                "{path}={}",
+                value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+            ),
         }
     }
 
@@ -50,7 +57,9 @@ impl Setting {
         };
         let mut table = values;
         for key in parents {
-            let next = table.entry(key.clone()).or_insert_with(|| Value::Object(Map::new()));
+            let next = table
+                .entry(key.clone())
+                .or_insert_with(|| Value::Object(Map::new()));
             if !next.is_object() {
                 *next = Value::Object(Map::new());
             }
@@ -63,70 +72,69 @@ impl Setting {
     }
 }
 
-/// The variants of a chart's values, most telling first, at most `maximum` of them.
-pub fn variants(chart: &Chart, samples: &[(String, Table)], maximum: usize) -> Vec<Variant> {
-    let mut variants = vec![Variant {
-        description: "the chart's defaults".to_owned(),
-        values: Table::new(),
-    }];
-    variants.extend(samples.iter().map(|(name, values)| Variant {
-        description: name.clone(),
-        values: values.clone(),
-    }));
+/// Variants of a chart's values, most telling first, at most `maximum` of them; each changes `base`, which may be a sample
+/// that fills what the defaults leave empty.
+pub fn variants(chart: &Chart, base: &Table, maximum: usize) -> Vec<Variant> {
     let (settings, entries) = settings(chart);
-    let together = |description: &str, chosen: &mut dyn Iterator<Item = &Setting>| {
-        let mut values = Table::new();
+    let together = |description: &str, chosen: &mut dyn Iterator<Item = &Setting>, is_guess: bool| {
+        let mut values = base.clone();
         chosen.for_each(|setting| setting.apply(&mut values));
         Variant {
             description: description.to_owned(),
             values,
+            is_guess,
         }
     };
     let everything_on = || settings.iter().filter(|setting| setting.enables);
     let last = [
-        together("everything enabled", &mut everything_on()),
-        together("every flag turned over", &mut settings.iter()),
+        together("everything enabled", &mut everything_on(), false),
+        together("every flag turned over", &mut settings.iter(), false),
         together(
             "everything enabled and an entry in every empty list and map",
             &mut everything_on().chain(&entries),
+            true,
         ),
     ];
-    let room = maximum.saturating_sub(variants.len() + last.len());
-    let singles: Vec<&Setting> = settings.iter().chain(&entries).collect();
-    variants.extend(in_groups(&singles, room));
+    let room = maximum.saturating_sub(last.len());
+    let mut variants = in_groups(&settings, base, room, false);
+    let room = room - variants.len();
+    variants.extend(in_groups(&entries, base, room, true));
     variants.extend(last);
-    variants.truncate(maximum.max(1));
+    variants.truncate(maximum);
     variants
 }
 
 /// Single settings as long as there is room, and the rest in groups, so that none is left out.
-fn in_groups(singles: &[&Setting], room: usize) -> Vec<Variant> {
-    let alone = if singles.len() <= room { singles.len() } else { room * 3 / 4 };
-    let (alone, grouped) = singles.split_at(alone);
-    let mut variants: Vec<Variant> = alone
-        .iter()
-        .map(|setting| {
-            let mut values = Table::new();
+fn in_groups(settings: &[Setting], base: &Table, room: usize, is_guess: bool) -> Vec<Variant> {
+    let alone = if settings.len() <= room {
+        settings.len()
+    } else {
+        room * 3 / 4
+    };
+    let (alone, grouped) = settings.split_at(alone);
+    let groups = room - alone.len();
+    let size = if groups == 0 {
+        grouped.len().max(1)
+    } else {
+        grouped.len().div_ceil(groups).max(1)
+    };
+    let grouped = grouped.chunks(size).take(groups);
+    let mut variants = Vec::new();
+    for group in alone.chunks(1).chain(grouped) {
+        let mut values = base.clone();
+        for setting in group {
             setting.apply(&mut values);
-            Variant {
-                description: setting.description(),
-                values,
-            }
-        })
-        .collect();
-    let groups = room.saturating_sub(alone.len());
-    if grouped.is_empty() || groups == 0 {
-        return variants;
-    }
-    for group in grouped.chunks(grouped.len().div_ceil(groups)) {
-        let mut values = Table::new();
-        group.iter().for_each(|setting| setting.apply(&mut values));
+        }
         let description = match group {
             [only] => only.description(),
             [first, rest @ ..] => format!("{} and {} more flags", first.description(), rest.len()),
             [] => continue,
         };
-        variants.push(Variant { description, values });
+        variants.push(Variant {
+            description,
+            values,
+            is_guess,
+        });
     }
     variants
 }
@@ -140,13 +148,17 @@ fn settings(chart: &Chart) -> (Vec<Setting>, Vec<Setting>) {
         && let Ok(schema) = serde_json::from_slice::<Value>(schema)
     {
         let definitions = Definitions::new(&schema);
-        search_schema(&schema, &definitions, &mut Vec::new(), &mut found, 0);
+        search_schema(&schema, definitions, &mut Vec::new(), &mut found, 0);
     }
-    let text: String = templates_text(chart, 0);
-    // A key that no template mentions decides nothing, unless it is a condition of a subchart or passed on as a whole.
+    let mut words = HashSet::new();
+    collect_words(chart, &mut words, 0);
+    // A key that no template mentions decides nothing, unless it is a condition of a subchart.
     let decides = |setting: &&Setting| {
         setting.path.last().is_some_and(|key| {
-            key.eq_ignore_ascii_case("enabled") || key == "create" || text.contains(key.as_str())
+            let plain = key
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+            key.eq_ignore_ascii_case("enabled") || key == "create" || !plain || words.contains(key.as_str())
         })
     };
     let mut settings: Vec<Setting> = found.settings.into_values().flatten().collect();
@@ -168,17 +180,23 @@ fn switches_objects(key: &str) -> bool {
         .any(|word| key.contains(word))
 }
 
-fn templates_text(chart: &Chart, depth: usize) -> String {
-    let mut text = String::new();
+static WORD: LazyLock<Regex> = LazyLock::new(|| Regex::new("[A-Za-z0-9_]+").expect("a constant expression"));
+
+/// Every word in the templates of a chart and its subcharts.
+fn collect_words(chart: &Chart, words: &mut HashSet<String>, depth: usize) {
     for file in chart.templates.iter() {
-        text.push_str(&String::from_utf8_lossy(&file.data));
+        let text = String::from_utf8_lossy(&file.data);
+        for word in WORD.find_iter(&text) {
+            if !words.contains(word.as_str()) {
+                words.insert(word.as_str().to_owned());
+            }
+        }
     }
     if depth < MAXIMUM_DEPTH {
         for subchart in &chart.dependencies {
-            text.push_str(&templates_text(subchart, depth + 1));
+            collect_words(subchart, words, depth + 1);
         }
     }
-    text
 }
 
 #[derive(Default)]
@@ -234,7 +252,11 @@ fn search_chart(chart: &Chart, path: &mut Vec<String>, found: &mut Found, depth:
             .filter(|dependency| dependency.name == subchart.name() && !dependency.alias.is_empty())
             .map(|dependency| dependency.alias.as_str())
             .collect();
-        let sections = if aliases.is_empty() { vec![subchart.name()] } else { aliases };
+        let sections = if aliases.is_empty() {
+            vec![subchart.name()]
+        } else {
+            aliases
+        };
         for section in sections {
             path.push(section.to_owned());
             search_chart(subchart, path, found, depth + 1);
@@ -242,7 +264,12 @@ fn search_chart(chart: &Chart, path: &mut Vec<String>, found: &mut Found, depth:
         }
     }
     for dependency in declared {
-        for condition in dependency.condition.split(',').map(str::trim).filter(|path| !path.is_empty()) {
+        for condition in dependency
+            .condition
+            .split(',')
+            .map(str::trim)
+            .filter(|path| !path.is_empty())
+        {
             let mut full = path.clone();
             full.extend(condition.split('.').map(str::to_owned));
             if !found.settings.contains_key(&full) {
@@ -281,7 +308,7 @@ fn search_value(value: &Value, path: &mut Vec<String>, found: &mut Found, depth:
 /// Adds what only the schema knows: choices, and flags that the values don't have.
 fn search_schema(
     schema: &Value,
-    definitions: &Definitions<'_>,
+    definitions: Definitions<'_>,
     path: &mut Vec<String>,
     found: &mut Found,
     depth: usize,
@@ -293,7 +320,11 @@ fn search_schema(
     if let Some(choices) = schema.get("enum").and_then(Value::as_array)
         && !path.is_empty()
     {
-        for choice in choices.iter().filter(|choice| !choice.is_null()).take(MAXIMUM_CHOICES) {
+        for choice in choices
+            .iter()
+            .filter(|choice| !choice.is_null())
+            .take(MAXIMUM_CHOICES)
+        {
             found.set(path, choice.clone(), false);
         }
     } else if schema.get("type").and_then(Value::as_str) == Some("boolean")
@@ -341,11 +372,13 @@ mod tests {
             r#"{"properties": {"mode": {"enum": ["a", "b"]}, "ingress": {"properties": {"tls": {"type": "boolean"}}}}}"#,
             "{{ .Values.keep }}{{ .Values.extra }}{{ .Values.mode }}{{ .Values.ingress.tls }}",
         );
-        let described: Vec<String> = variants(&chart, &[], 100).into_iter().map(|variant| variant.description).collect();
+        let described: Vec<String> = variants(&chart, &Table::new(), 100)
+            .into_iter()
+            .map(|variant| variant.description)
+            .collect();
         assert_eq!(
             described,
             [
-                "the chart's defaults",
                 "ingress.enabled=true",
                 "keep=false",
                 "mode=a",
@@ -361,11 +394,15 @@ mod tests {
 
     #[test]
     fn where_there_is_no_room_for_each_flag_they_are_tried_in_groups() {
-        let values: String = (0..50).map(|number| format!("flag{number}: false\n")).collect();
-        let template: String = (0..50).map(|number| format!("{{{{ .Values.flag{number} }}}}")).collect();
-        let tried = variants(&chart(&values, "", &template), &[], 20);
+        let lines = |form: &dyn Fn(usize) -> String| (0..50).map(form).collect::<Vec<_>>().concat();
+        let values = lines(&|number| format!("flag{number}: false\n"));
+        let template = lines(&|number| format!("{{{{ .Values.flag{number} }}}}"));
+        let tried = variants(&chart(&values, "", &template), &Table::new(), 20);
         assert!(tried.len() <= 20);
-        let mut flags: Vec<&String> = tried[1..tried.len() - 3].iter().flat_map(|variant| variant.values.keys()).collect();
+        let mut flags: Vec<&String> = tried[..tried.len() - 3]
+            .iter()
+            .flat_map(|variant| variant.values.keys())
+            .collect();
         flags.sort();
         flags.dedup();
         assert_eq!(flags.len(), 50);

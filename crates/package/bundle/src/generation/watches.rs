@@ -40,7 +40,12 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Watch>, GenerationError> {
     };
     let mut watches: Vec<Watch> = Vec::new();
     for (index, entry) in list.iter().enumerate() {
-        let text = |name: &str| field(entry, name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let text = |name: &str| {
+            field(entry, name)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned()
+        };
         let table = |value: Option<&Value>| value.and_then(Value::as_object).cloned().unwrap_or_default();
         let watch = Watch {
             group: text("group"),
@@ -67,7 +72,10 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Watch>, GenerationError> {
                 watch.kind
             )));
         }
-        if watches.iter().any(|known| (&known.group, &known.kind) == (&watch.group, &watch.kind)) {
+        if watches
+            .iter()
+            .any(|known| (&known.group, &known.kind) == (&watch.group, &watch.kind))
+        {
             return Err(faulty(format!("{}/{} is there twice", watch.group, watch.kind)));
         }
         watches.push(watch);
@@ -92,7 +100,8 @@ pub fn is_kind(name: &str) -> bool {
 }
 
 static LABEL_LINE: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r#"(?m)^(\s*(?:-\s+)?operatorVersion:[ \t]*)(["']?)([^\s"'#]*)(["']?)"#).expect("a constant expression")
+    Regex::new(r#"(?m)^(\s*(?:-\s+)?operatorVersion:[ \t]*)(["']?)([^\s"'#]*)(["']?)"#)
+        .expect("a constant expression")
 });
 
 /// The entries and text of `watches.yaml` for a version of the operator: its `operatorVersion` label picks this version,
@@ -138,7 +147,9 @@ pub fn for_version(
 
 /// The version in the form that a label has: as many numbers, with or without a `v`.
 fn same_form(label: &str, version: &Version) -> Option<String> {
-    let (prefix, numbers) = label.strip_prefix('v').map_or(("", label), |numbers| ("v", numbers));
+    let (prefix, numbers) = label
+        .strip_prefix('v')
+        .map_or(("", label), |numbers| ("v", numbers));
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let plain = match numbers.split('.').collect::<Vec<_>>().as_slice() {
         [major] if is_number(major) => version.major().to_string(),
@@ -171,7 +182,10 @@ mod tests {
             let watches = read(text.as_bytes()).expect("watches");
             let (text, watches) = for_version(&text, &watches, &version).expect("a label");
             assert_eq!(watches[0].match_labels[OPERATOR_VERSION_LABEL], expected);
-            assert!(text.starts_with("# mine\n") && text.contains("# the major one"), "{text}");
+            assert!(
+                text.starts_with("# mine\n") && text.contains("# the major one"),
+                "{text}"
+            );
             assert_eq!(read(text.as_bytes()).expect("watches"), watches);
         }
     }
@@ -181,8 +195,14 @@ mod tests {
         for (text, expected) in [
             ("{}", "it must be a list with at least one entry"),
             ("- group: a\n  version: v1\n  kind: K\n", "entry 1 has no chart"),
-            ("- {group: a, version: v1, kind: k, chart: c}\n", "upper-case letter"),
-            ("- {group: a, version: v1, kind: K, chart: c}\n- {group: a, version: v2, kind: K, chart: c}\n", "a/K is there twice"),
+            (
+                "- {group: a, version: v1, kind: k, chart: c}\n",
+                "upper-case letter",
+            ),
+            (
+                "- {group: a, version: v1, kind: K, chart: c}\n- {group: a, version: v2, kind: K, chart: c}\n",
+                "a/K is there twice",
+            ),
         ] {
             let error = read(text.as_bytes()).expect_err("faulty").to_string();
             assert!(error.contains(expected), "{error}");

@@ -71,9 +71,11 @@ impl Source for Repeated {
 
     fn rsa_private_key(&self, bits: u32) -> Vec<u8> {
         // What a chart does with a key doesn't depend on its size, and the largest take seconds.
-        let bits = bits.min(2048);
+        let bits = bits.min(1024);
         let mut keys = self.keys.borrow_mut();
-        keys.entry(bits).or_insert_with(|| self.seeded.rsa_private_key(bits)).clone()
+        keys.entry(bits)
+            .or_insert_with(|| self.seeded.rsa_private_key(bits))
+            .clone()
     }
 
     fn dsa_private_key(&self) -> Vec<u8> {
@@ -127,10 +129,12 @@ pub(super) fn explore(
     });
     let plain = Capabilities::default();
     let mut able = plain.clone();
-    able.api_versions.extend(WELL_KNOWN_API_VERSIONS.iter().map(ToString::to_string));
+    able.api_versions
+        .extend(WELL_KNOWN_API_VERSIONS.iter().map(ToString::to_string));
     // What one template has shown once it need not be shown again: the same document is told apart by its bytes.
     let mut seen = BTreeSet::new();
-    let mut render = |variant: &Variant, capabilities: &Capabilities, setting: &str| {
+    let mut render = |variant: &Variant, capabilities: &Capabilities| -> bool {
+        let setting = variant.description.as_str();
         derivation.renders += 1;
         let request = InstallationRequest {
             chart,
@@ -174,23 +178,41 @@ pub(super) fn explore(
                         derivation.add_object(&object, kinds, template, setting, reason);
                     }
                 }
+                true
             }
-            Err(error) if derivation.failed.len() < MAXIMUM_FAILURES => {
+            Err(error) if !variant.is_guess && derivation.failed.len() < MAXIMUM_FAILURES => {
                 let cause = error.to_string().lines().next().unwrap_or_default().to_owned();
                 derivation.failed.push(FailedRender {
                     setting: setting.to_owned(),
                     cause,
                 });
+                false
             }
-            Err(_) => {}
+            Err(_) => false,
         }
     };
-    for (index, variant) in variants(chart, samples, maximum).iter().enumerate() {
-        if index == 0 {
-            render(variant, &plain, &variant.description);
-            render(variant, &able, "the chart's defaults, where well-known operators are installed");
-        } else {
-            render(variant, &able, &variant.description);
+    let plain_values = |description: &str, values: &Table| Variant {
+        description: description.to_owned(),
+        values: values.clone(),
+        is_guess: false,
+    };
+    let nothing = Table::new();
+    render(&plain_values("the chart's defaults", &nothing), &plain);
+    let mut left = maximum.saturating_sub(1);
+    // A sample fills what defaults leave empty, so flags are turned over on top of one that renders.
+    let mut base = &nothing;
+    for (file, values) in samples {
+        if left > 0 && render(&plain_values(file, values), &able) {
+            base = values;
         }
+        left = left.saturating_sub(1);
+    }
+    if left > 0 {
+        let setting = "the chart's defaults, where well-known operators are installed";
+        render(&plain_values(setting, &nothing), &able);
+        left -= 1;
+    }
+    for variant in variants(chart, base, left) {
+        render(&variant, &able);
     }
 }

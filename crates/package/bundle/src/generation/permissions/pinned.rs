@@ -13,7 +13,9 @@ pub const PERMISSIONS_FILE: &str = "config/rbac/derived.yaml";
 #[derive(Debug, thiserror::Error)]
 pub enum PinError {
     /// The file is no list of rules.
-    #[error("cannot read {PERMISSIONS_FILE}: {0}; run `baton bundle generate --update-permissions` to write it again")]
+    #[error(
+        "cannot read {PERMISSIONS_FILE}: {0}; run `baton bundle generate --update-permissions` to write it again"
+    )]
     Unreadable(String),
     /// What the chart needs now is not what the file says.
     #[error(
@@ -31,7 +33,9 @@ pub enum PinError {
 fn differences(missing: &[String], extra: &[String]) -> String {
     let line = |verb: &str, text: &String| format!("  {verb} {text}\n");
     let missing = missing.iter().map(|text| line("missing:", text));
-    missing.chain(extra.iter().map(|text| line("no longer needed:", text))).collect()
+    missing
+        .chain(extra.iter().map(|text| line("no longer needed:", text)))
+        .collect()
 }
 
 #[derive(Serialize, Deserialize)]
@@ -58,10 +62,13 @@ pub fn compare(file: &[u8], derivation: &Derivation) -> Result<(), PinError> {
     written.add_rules(&pinned.rules, &Reason::Author(PERMISSIONS_FILE.to_owned()));
     let verbs = |derivation: &Derivation| -> BTreeMap<Subject, BTreeSet<String>> {
         let permissions = derivation.permissions.iter();
-        permissions.map(|(subject, permission)| (subject.clone(), permission.verbs.clone())).collect()
+        permissions
+            .map(|(subject, permission)| (subject.clone(), permission.verbs.clone()))
+            .collect()
     };
     let (needed, written) = (verbs(derivation), verbs(&written));
-    let lacking = |these: &BTreeMap<Subject, BTreeSet<String>>, those: &BTreeMap<Subject, BTreeSet<String>>| {
+    let lacking = |these: &BTreeMap<Subject, BTreeSet<String>>,
+                   those: &BTreeMap<Subject, BTreeSet<String>>| {
         let mut found = Vec::new();
         for (subject, verbs) in these {
             let nothing = BTreeSet::new();

@@ -46,7 +46,10 @@ fn what_a_flag_turns_on_is_found_and_the_flag_named() {
         reasons(&derivation, "networking.k8s.io", "ingresses"),
         ["created by templates/a.yaml with ingress.enabled=true"]
     );
-    assert_eq!(reasons(&derivation, "batch", "jobs"), ["created by templates/a.yaml with keep=false"]);
+    assert_eq!(
+        reasons(&derivation, "batch", "jobs"),
+        ["created by templates/a.yaml with keep=false"]
+    );
     assert_eq!(
         reasons(&derivation, "", "configmaps"),
         ["created by templates/a.yaml with the chart's defaults"]
@@ -117,14 +120,20 @@ fn definitions_hooks_and_lookups_count_and_tests_do_not() {
 
 #[test]
 fn a_pin_that_no_longer_fits_names_each_difference() {
-    let mut derivation = derived(&[("templates/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n")]);
+    let mut derivation = derived(&[(
+        "templates/a.yaml",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n",
+    )]);
     let pin = pinned_text(&derivation).expect("text");
     assert!(compare(pin.as_bytes(), &derivation).is_ok());
     let old = pin.replace("configmaps", "services");
     insta::assert_snapshot!(compare(old.as_bytes(), &derivation).expect_err("a difference"));
     derivation.permissions.clear();
     assert!(compare(pin.as_bytes(), &derivation).is_err());
-    assert!(matches!(compare(b"rules: 7", &derivation), Err(PinError::Unreadable(_))));
+    assert!(matches!(
+        compare(b"rules: 7", &derivation),
+        Err(PinError::Unreadable(_))
+    ));
 }
 
 #[test]
@@ -134,5 +143,8 @@ fn values_that_do_not_render_are_reported_and_stop_nothing() {
         "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: {{ required \"give a name\" .Values.name }}\n",
     )]);
     assert!(derivation.failed[0].cause.contains("give a name"));
-    assert_eq!(reasons(&derivation, "apps", "deployments"), ["named in templates/a.yaml line 2"]);
+    assert_eq!(
+        reasons(&derivation, "apps", "deployments"),
+        ["named in templates/a.yaml line 2"]
+    );
 }
