@@ -3,8 +3,12 @@
 //! `bench CHART [ROUNDS]` renders a chart again and again, and prints three numbers: CPU milliseconds of the first round
 //! (loading, parsing and rendering), the median of the later rounds (rendering the loaded chart), and the bytes rendered.
 //!
+//! `bench bundle-render INDEX [--migrate]` renders bundles for a catalog, and prints CPU seconds and the peak of memory in
+//! MiB.
+//!
 //! `bench catalog-load DIRECTORY` loads and validates a catalog, and prints CPU seconds and the peak of memory in MiB.
 
+mod bundle_render;
 mod catalog_load;
 
 use std::path::Path;
@@ -29,9 +33,14 @@ fn cpu_milliseconds() -> f64 {
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let Some(path) = arguments.next() else {
-        eprintln!("usage: bench CHART [ROUNDS] | bench catalog-load DIRECTORY");
+        eprintln!("usage: bench CHART [ROUNDS] | bench bundle-render INDEX [--migrate] | bench catalog-load DIRECTORY");
         return ExitCode::from(2);
     };
+    if path == "bundle-render" {
+        let index = arguments.next().unwrap_or_default();
+        let migrate = arguments.next().as_deref() == Some("--migrate");
+        return report(bundle_render::measure(Path::new(&index), migrate));
+    }
     if path == "catalog-load" {
         return report_catalog_load(&arguments.next().unwrap_or_default());
     }
@@ -52,7 +61,11 @@ fn main() -> ExitCode {
 }
 
 fn report_catalog_load(directory: &str) -> ExitCode {
-    match catalog_load::measure(Path::new(directory)) {
+    report(catalog_load::measure(Path::new(directory)))
+}
+
+fn report(cost: Result<catalog_load::Cost, Box<dyn std::error::Error>>) -> ExitCode {
+    match cost {
         Ok(cost) => {
             println!("{:.2} {:.0}", cost.cpu_seconds, cost.peak_mebibytes);
             ExitCode::SUCCESS

@@ -111,6 +111,7 @@ fn templates_make_the_catalogs_that_opm_makes() {
                 for (file, ours) in [
                     ("expect.json", written::json(&catalog)),
                     ("expect.yaml", written::yaml(&catalog)),
+                    ("expect.mermaid", written::mermaid(&catalog)),
                 ] {
                     written::compare(&ours, &case.directory.join(file), &mut failures);
                 }

@@ -2,6 +2,8 @@
 
 mod channels;
 mod links;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 

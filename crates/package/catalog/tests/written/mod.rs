@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use catalog::graph::mermaid::{self, Options};
 use catalog::objects::Catalog;
 use catalog::writing;
 
@@ -19,6 +20,16 @@ pub(crate) fn yaml(catalog: &Catalog) -> String {
     let mut out = Vec::new();
     writing::write_yaml(catalog, &mut out).expect("YAML");
     String::from_utf8(out).expect("text")
+}
+
+/// A catalog's upgrade graph, with what OLM v0 never offers marked.
+#[allow(dead_code, reason = "not every test that uses this module draws")]
+pub(crate) fn mermaid(catalog: &Catalog) -> String {
+    let options = Options {
+        draw_v0_semantics: true,
+        ..Options::default()
+    };
+    mermaid::draw(catalog, options).expect("a drawing").text
 }
 
 /// Notes where a text first differs from the file that holds the expected one.
