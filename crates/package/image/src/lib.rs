@@ -23,8 +23,11 @@ pub mod layout;
 pub mod manifest;
 pub mod mirrors;
 pub mod policy;
+pub mod program;
 pub mod reference;
 pub mod registry;
 pub mod remote;
 pub mod surroundings;
 pub mod unpack;
+
+pub use oci_spec::image::Descriptor;

@@ -13,6 +13,8 @@ pub(crate) enum Failure {
         /// What baton knows beyond the text: where it happened and where the value came from.
         diagnosis: Diagnosis,
     },
+    /// What is wrong was printed already, in the form that was asked for.
+    Told,
     /// Whoever reads the output has gone away.
     OutputClosed,
 }
@@ -38,6 +40,26 @@ impl Failure {
             ..Diagnosis::default()
         };
         Self::with_diagnosis(text, diagnosis)
+    }
+
+    /// The same failure, with what was being done said before it.
+    pub(crate) fn within(self, doing: impl std::fmt::Display) -> Self {
+        match self {
+            Self::Message { text, diagnosis } => Self::Message {
+                text: format!("{doing}: {text}"),
+                diagnosis,
+            },
+            other => other,
+        }
+    }
+
+    /// What is wrong, in one text.
+    pub(crate) fn text(self) -> String {
+        match self {
+            Self::Message { text, .. } => text,
+            Self::Told => "failed".to_owned(),
+            Self::OutputClosed => "standard output was closed".to_owned(),
+        }
     }
 
     /// A failure to write to standard output.

@@ -10,9 +10,15 @@
 )]
 
 mod arguments;
+mod binaries;
+mod built_images;
 mod commands;
 mod failure;
+mod images;
 mod kubeconfig;
+mod named_source;
+mod progress;
+mod runtime;
 mod terminal;
 mod written_files;
 

@@ -9,6 +9,7 @@ use anstyle::{AnsiColor, Style};
 use chart::diagnosis::{Diagnosis, Excerpt};
 
 use crate::failure::Failure;
+use crate::progress::Bars;
 
 /// The exit code with which shells report a program whose reader has gone away.
 const OUTPUT_CLOSED: u8 = 141;
@@ -31,6 +32,11 @@ impl Terminal {
             is_watched: stderr.is_terminal(),
             has_colours: AutoStream::choice(&stderr) != ColorChoice::Never,
         }
+    }
+
+    /// Bars for what takes long, where somebody watches.
+    pub(crate) fn bars(&self) -> Option<Bars> {
+        self.is_watched.then(Bars::new)
     }
 
     /// Prints a result as it is; it need not be text.
@@ -71,6 +77,7 @@ impl Terminal {
     pub(crate) fn finish(&mut self, outcome: Result<(), Failure>) -> ExitCode {
         match outcome {
             Ok(()) => ExitCode::SUCCESS,
+            Err(Failure::Told) => ExitCode::FAILURE,
             Err(Failure::OutputClosed) => ExitCode::from(OUTPUT_CLOSED),
             Err(Failure::Message { text, diagnosis }) => {
                 let report = self.report(&text, &diagnosis);

@@ -132,11 +132,13 @@ fn the_example_chart_has_nothing_to_complain_about() {
         linted.status.success() && text.ends_with("1 chart(s) linted, 0 chart(s) failed\n"),
         "{text}"
     );
-    let rendered = world.run(&["template", "demo", chart, "--namespace", "models"]);
-    assert_snapshot!(
-        "example",
-        world.describe(&["template", "demo", "CHART", "--namespace", "models"], &rendered)
+    let values = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../../examples/inference-stack/demo-values.yaml"
     );
+    let rendered = world.run(&["template", "demo", chart, "--namespace", "models", "-f", values]);
+    let shown = ["template", "demo", "CHART", "--namespace", "models", "-f", "VALUES"];
+    assert_snapshot!("example", world.describe(&shown, &rendered));
 }
 
 #[test]

@@ -1,8 +1,13 @@
 //! The commands, one module each.
 
+mod bundle;
+mod catalog;
 mod dependency_files;
+mod init;
 mod lint;
 mod package;
+mod publish;
+mod registry;
 mod show;
 mod template;
 
@@ -19,6 +24,14 @@ pub(crate) enum Command {
     Show(show::Show),
     Lint(Box<lint::Lint>),
     Package(package::Package),
+    Init(init::Init),
+    #[command(subcommand)]
+    Bundle(Box<bundle::BundleCommand>),
+    #[command(subcommand)]
+    Catalog(Box<catalog::CatalogCommand>),
+    Publish(Box<publish::Publish>),
+    #[command(subcommand)]
+    Registry(registry::RegistryCommand),
 }
 
 impl Command {
@@ -28,6 +41,11 @@ impl Command {
             Self::Show(show) => show.run(terminal),
             Self::Lint(lint) => lint.run(terminal),
             Self::Package(package) => package.run(terminal),
+            Self::Init(init) => init.run(terminal),
+            Self::Bundle(bundle) => bundle.run(terminal),
+            Self::Catalog(catalog) => catalog.run(terminal),
+            Self::Publish(publish) => publish.run(terminal),
+            Self::Registry(registry) => registry.run(terminal),
         }
     }
 }

@@ -1,0 +1,101 @@
+//! `baton bundle build`: the operator's and the bundle's image.
+
+use std::collections::BTreeMap;
+
+use bundle::files::BundleFiles;
+use bundle::generation::operator_image::{OperatorImage, bundle_image};
+use clap::Args;
+use image::build::BuiltImage;
+use image::policy::PolicySource;
+use image::reference::Reference;
+
+use super::project::ProjectFlags;
+use crate::binaries::Binaries;
+use crate::built_images::BuiltImagesFlags;
+use crate::failure::Failure;
+use crate::images::{ImageFlags, Images};
+use crate::terminal::Terminal;
+
+/// Builds the operator's image (the baton binary, the charts and watches.yaml) and the bundle's, without a container tool.
+#[derive(Args)]
+pub(crate) struct Build {
+    #[command(flatten)]
+    project: ProjectFlags,
+    /// The bundle's image
+    #[arg(long, value_name = "IMAGE")]
+    bundle_image: String,
+    /// A static baton binary for the operator's image, one for each architecture: [ARCHITECTURE=]FILE; this program
+    /// itself when none is given
+    #[arg(long = "binary", value_name = "FILE")]
+    binaries: Vec<String>,
+    #[command(flatten)]
+    built: BuiltImagesFlags,
+    #[command(flatten)]
+    images: ImageFlags,
+}
+
+impl Build {
+    pub(super) fn run(self, terminal: &mut Terminal) -> Result<(), Failure> {
+        let (operator, bundle) = (
+            Reference::parse(&self.project.image)?,
+            Reference::parse(&self.bundle_image)?,
+        );
+        let images = Images::open(&self.images, PolicySource::Optional, None)?;
+        let built = OperatorImages::build(&self.project, &self.binaries, &images)?;
+        terminal.print(self.built.keep(&images, &built.operator, &operator)?.as_bytes())?;
+        terminal.print(self.built.keep(&images, &built.bundle, &bundle)?.as_bytes())
+    }
+}
+
+/// The two images of a version.
+pub(crate) struct OperatorImages {
+    pub(crate) operator: BuiltImage,
+    pub(crate) bundle: BuiltImage,
+    /// The bundle's files, as they are in its image.
+    pub(crate) files: BundleFiles,
+}
+
+impl OperatorImages {
+    /// Builds the images of the bundle that lies in the tree; it must be what the tree makes now.
+    pub(crate) fn build(
+        project: &ProjectFlags,
+        binaries: &[String],
+        images: &Images,
+    ) -> Result<Self, Failure> {
+        let binaries = Binaries::parse_or_own(binaries)?;
+        let architectures = binaries
+            .iter()
+            .map(|(architecture, _)| architecture.to_owned())
+            .collect();
+        let generated = project.generate(architectures)?;
+        let directory = project.bundle_directory();
+        let existing = if directory.is_dir() {
+            BundleFiles::read_directory(&directory)?
+        } else {
+            BundleFiles::default()
+        };
+        let differing: Vec<&str> = generated
+            .bundle
+            .files
+            .iter()
+            .filter(|(path, bytes)| existing.get(path).is_some_and(|there| there != bytes.as_slice()))
+            .map(|(path, _)| path.as_str())
+            .collect();
+        if !differing.is_empty() && existing.get("metadata/annotations.yaml").is_some() {
+            project.write(&generated.bundle, false)?;
+        }
+        let paths: BTreeMap<String, std::path::PathBuf> = binaries
+            .iter()
+            .map(|(architecture, path)| (architecture.to_owned(), path.to_owned()))
+            .collect();
+        let operator =
+            OperatorImage::new(&generated.project, &generated.bundle, paths)?.build(images.store())?;
+        let bundle = bundle_image(&generated.bundle.files, &generated.bundle.labels, images.store())?;
+        let files = BundleFiles::from_image(generated.bundle.files, generated.bundle.labels);
+        Ok(Self {
+            operator,
+            bundle,
+            files,
+        })
+    }
+}

@@ -1,0 +1,41 @@
+//! `baton bundle generate`: a bundle from a chart.
+
+use clap::Args;
+
+use super::project::ProjectFlags;
+use crate::failure::Failure;
+use crate::terminal::Terminal;
+
+/// Makes the bundle of an author's tree: ClusterServiceVersion, permissions, CRD, metadata.
+#[derive(Args)]
+pub(crate) struct Generate {
+    #[command(flatten)]
+    project: ProjectFlags,
+    /// Say what the operator may do, and which template or value makes it need that
+    #[arg(long)]
+    explain_permissions: bool,
+    /// Write nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Write bundle.Dockerfile too, for those who build with a container tool
+    #[arg(long)]
+    dockerfile: bool,
+}
+
+impl Generate {
+    pub(super) fn run(self, terminal: &mut Terminal) -> Result<(), Failure> {
+        let generated = self.project.generate(Vec::new())?.bundle;
+        if self.explain_permissions {
+            terminal.print(generated.derivation.to_string().as_bytes())?;
+        }
+        for undecided in &generated.derivation.undecided {
+            terminal.remark(format!("permissions: {} {}", undecided.place, undecided.what));
+        }
+        if self.dry_run {
+            return Ok(());
+        }
+        self.project.write(&generated, self.dockerfile)?;
+        let directory = self.project.bundle_directory();
+        terminal.print(format!("{} in {}\n", generated.name, directory.display()).as_bytes())
+    }
+}

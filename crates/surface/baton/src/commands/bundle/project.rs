@@ -1,0 +1,169 @@
+//! The author's tree: what is read of it, and which version of the operator it is to become.
+
+use std::path::{Path, PathBuf};
+
+use bundle::files::BundleFiles;
+use bundle::generation::permissions::PERMISSIONS_FILE;
+use bundle::generation::{self, ChartSources, Definitions, GeneratedBundle, NameSuffix, Options, Project};
+use clap::Args;
+
+use crate::arguments::comma_separated;
+use crate::failure::Failure;
+use crate::written_files;
+
+/// Which version of the operator is made, and of what.
+#[derive(Args, Clone)]
+#[command(next_help_heading = "Operator")]
+pub(crate) struct ProjectFlags {
+    /// The author's tree, with its watches.yaml
+    #[arg(short = 'C', long, value_name = "FOLDER", default_value = ".")]
+    directory: PathBuf,
+    /// The operator's version
+    #[arg(long, value_name = "VERSION", env = "VERSION", hide_env_values = true)]
+    version: String,
+    /// The custom resource's version; must be the one that watches.yaml has
+    #[arg(long, value_name = "VERSION", env = "CRD_VERSION", hide_env_values = true)]
+    crd_version: Option<String>,
+    /// The operator's image
+    #[arg(long, value_name = "IMAGE")]
+    pub(crate) image: String,
+    /// The chart, if it is elsewhere than watches.yaml says: DIRECTORY, or NAME=DIRECTORY where there are several
+    #[arg(long = "chart", value_name = "CHART")]
+    charts: Vec<String>,
+    /// The package, if it is not the tree's
+    #[arg(long, value_name = "PACKAGE")]
+    package: Option<String>,
+    /// The channels that the bundle says it is for
+    #[arg(long, value_name = "CHANNELS")]
+    channels: Vec<String>,
+    /// The channel for who names none
+    #[arg(long, value_name = "CHANNEL")]
+    default_channel: Option<String>,
+    /// What the names of the operator's objects end with: version, none, or a text
+    #[arg(long, value_name = "SUFFIX", default_value = "version")]
+    name_suffix: String,
+    /// Leave the custom resource's definition out of the bundle and write it to crds/
+    #[arg(long)]
+    separate_crds: bool,
+    /// Let the pinned permissions change, and write them anew
+    #[arg(long)]
+    pub(crate) update_permissions: bool,
+    /// Where the bundle is, below the tree
+    #[arg(long, value_name = "FOLDER", default_value = "bundle")]
+    output_dir: PathBuf,
+}
+
+/// A tree that was read, and the bundle that comes of it.
+pub(crate) struct Generated {
+    pub(crate) project: Project,
+    pub(crate) bundle: GeneratedBundle,
+}
+
+impl ProjectFlags {
+    /// Where the bundle is.
+    pub(crate) fn bundle_directory(&self) -> PathBuf {
+        self.directory.join(&self.output_dir)
+    }
+
+    /// A path in the tree.
+    pub(crate) fn in_tree(&self, path: impl AsRef<Path>) -> PathBuf {
+        self.directory.join(path)
+    }
+
+    /// Reads the tree and makes the bundle, without writing anything.
+    pub(crate) fn generate(&self, architectures: Vec<String>) -> Result<Generated, Failure> {
+        let project = Project::read(&self.directory, &self.chart_sources())?;
+        let mut options = Options::new(&self.version, &self.image);
+        options.definition_version.clone_from(&self.crd_version);
+        options.package.clone_from(&self.package);
+        if !self.channels.is_empty() {
+            options.channels = comma_separated("--channels", &self.channels)?;
+        }
+        options.default_channel.clone_from(&self.default_channel);
+        options.name_suffix = match self.name_suffix.as_str() {
+            "version" => NameSuffix::Version,
+            "none" | "" => NameSuffix::None,
+            text => NameSuffix::Text(text.to_owned()),
+        };
+        if self.separate_crds {
+            options.definitions = Definitions::Separate;
+        }
+        options.architectures = architectures;
+        options.created_at = creation_time()?;
+        options.update_permissions = self.update_permissions;
+        let directory = self.bundle_directory();
+        let existing = directory
+            .is_dir()
+            .then(|| BundleFiles::read_directory(&directory))
+            .transpose()?;
+        let bundle = generation::generate(&project, &options, existing.as_ref())?;
+        Ok(Generated { project, bundle })
+    }
+
+    fn chart_sources(&self) -> ChartSources {
+        let mut sources = ChartSources::default();
+        for chart in &self.charts {
+            match chart.split_once('=') {
+                Some((name, path)) => drop(sources.by_name.insert(name.to_owned(), PathBuf::from(path))),
+                None => sources.only = Some(PathBuf::from(chart)),
+            }
+        }
+        sources
+    }
+
+    /// Writes the bundle and what belongs beside it; files of an older bundle that are in it no more are removed.
+    pub(crate) fn write(&self, generated: &GeneratedBundle, dockerfile: bool) -> Result<(), Failure> {
+        let directory = self.bundle_directory();
+        let mut files: Vec<(PathBuf, Vec<u8>)> = generated
+            .files
+            .iter()
+            .map(|(path, bytes)| (directory.join(path), bytes.clone()))
+            .collect();
+        for (name, bytes) in &generated.definitions {
+            files.push((self.in_tree("crds").join(name), bytes.clone()));
+        }
+        if self.update_permissions || !self.in_tree(PERMISSIONS_FILE).is_file() {
+            files.push((
+                self.in_tree(PERMISSIONS_FILE),
+                generated.permissions_file.clone().into_bytes(),
+            ));
+        }
+        if dockerfile {
+            files.push((
+                self.in_tree("bundle.Dockerfile"),
+                generated.dockerfile.clone().into_bytes(),
+            ));
+        }
+        let told = |error: std::io::Error| {
+            Failure::new(format!(
+                "cannot write the bundle to {}: {error}",
+                directory.display()
+            ))
+        };
+        let stale: Vec<PathBuf> = match BundleFiles::read_directory(&directory) {
+            Ok(existing) => {
+                let in_bundle = |path: &&str| path.starts_with("manifests/") || path.starts_with("metadata/");
+                let names = existing.iter().map(|(path, _)| path).filter(in_bundle);
+                names
+                    .filter(|path| !generated.files.contains_key(*path))
+                    .map(|path| directory.join(path))
+                    .collect()
+            }
+            Err(_) => Vec::new(),
+        };
+        written_files::write_all(&files).map_err(told)?;
+        stale.iter().try_for_each(std::fs::remove_file).map_err(told)
+    }
+}
+
+/// When a bundle that changed was made: what the build's surroundings say, or else now.
+fn creation_time() -> Result<i64, Failure> {
+    match std::env::var("SOURCE_DATE_EPOCH") {
+        Ok(text) => text.parse().map_err(|_| {
+            Failure::new(format!(
+                "SOURCE_DATE_EPOCH is {text:?}; it must be a number of seconds since 1970"
+            ))
+        }),
+        Err(_) => Ok(jiff::Timestamp::now().as_second()),
+    }
+}

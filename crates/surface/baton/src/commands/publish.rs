@@ -1,0 +1,227 @@
+//! `baton publish`: from a chart to a catalog that customers see, in one go, with a plan first.
+
+use std::fmt::Write as _;
+use std::io::{IsTerminal as _, Write as _};
+use std::path::PathBuf;
+
+use bundle::validation::{self, OptionalValues, OutputLevel, Selection};
+use catalog::template::{Compatibility, Template};
+use catalog::{diff, writing};
+use clap::Args;
+use image::policy::PolicySource;
+use image::reference::Reference;
+
+use super::bundle::build::OperatorImages;
+use super::bundle::project::ProjectFlags;
+use super::bundle::publication::{self, Publication};
+use super::catalog::catalog_image::CatalogImageFlags;
+use super::catalog::published::{self, GuardFlags};
+use super::catalog::rendering::{FormFlags, LocalBundles};
+use super::catalog::template;
+use crate::failure::Failure;
+use crate::images::{ImageFlags, Images, digest_of};
+use crate::runtime;
+use crate::terminal::Terminal;
+use crate::written_files;
+
+/// Makes, checks and publishes a version: operator image, bundle image and catalog image, with a plan first.
+#[derive(Args)]
+pub(crate) struct Publish {
+    #[command(flatten)]
+    project: ProjectFlags,
+    /// The bundle's image
+    #[arg(long, value_name = "IMAGE")]
+    bundle_image: String,
+    /// The catalog's image
+    #[arg(long, value_name = "IMAGE")]
+    catalog_image: String,
+    /// The catalog's template; it must name the bundle's image
+    #[arg(long, value_name = "FILE", default_value = "catalog/operator_catalog.yaml")]
+    catalog_template: PathBuf,
+    /// Where the rendered catalog is written
+    #[arg(long, value_name = "FILE", default_value = "catalog/configs/catalog.yaml")]
+    catalog_output: PathBuf,
+    /// A static baton binary for the operator's image, one for each architecture: [ARCHITECTURE=]FILE
+    #[arg(long = "operator-binary", alias = "binary", value_name = "FILE")]
+    operator_binaries: Vec<String>,
+    /// Render the catalog as this version of opm did: 1.51 or latest
+    #[arg(long, value_name = "VERSION", default_value = "latest", value_parser = template::compatibility)]
+    compatibility: Compatibility,
+    /// Publish without asking
+    #[arg(short, long)]
+    yes: bool,
+    /// Show the plan, and publish nothing
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    form: FormFlags,
+    #[command(flatten)]
+    guard: GuardFlags,
+    #[command(flatten)]
+    images: ImageFlags,
+}
+
+impl Publish {
+    pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), Failure> {
+        let operator_name = Reference::parse(&self.project.image)?;
+        let bundle_name = Reference::parse(&self.bundle_image)?;
+        let catalog_name = Reference::parse(&self.catalog_image)?;
+        let template_path = self.project.in_tree(&self.catalog_template);
+        let parsed = Template::parse(&template::read(&template_path.to_string_lossy())?, None)
+            .map_err(|error| Failure::new(format!("{}: {error}", template_path.display())))?;
+        if !parsed.references().contains(&self.bundle_image.as_str()) {
+            return Err(Failure::new(format!(
+                "{} does not name {}: add a line for it, such as\nStable:\n  Bundles:\n  - Image: {}",
+                template_path.display(),
+                self.bundle_image,
+                self.bundle_image
+            )));
+        }
+        let images = Images::open(&self.images, PolicySource::Optional, terminal.bars())?;
+        let built = OperatorImages::build(&self.project, &self.operator_binaries, &images)?;
+        check_bundle(&built, terminal)?;
+        runtime::block_on(async {
+            let (operator, bundle) = (
+                digest_of(&built.operator.descriptor)?,
+                digest_of(&built.bundle.descriptor)?,
+            );
+            let allow = &self.guard.allow;
+            let operator_plan = publication::decide(&images, &operator_name, operator, allow).await?;
+            let bundle_plan = publication::decide(&images, &bundle_name, bundle, allow).await?;
+            let local = LocalBundles {
+                bundles: vec![(
+                    self.bundle_image.clone(),
+                    self.project.bundle_directory().display().to_string(),
+                )],
+            };
+            let mut next = template::render(&images, &parsed, &local, &self.form, self.compatibility)
+                .await
+                .map_err(|failure| failure.within(template_path.display()))?;
+            catalog::validation::validate(&next).map_err(|error| {
+                Failure::new(format!(
+                    "the catalog of {} is not valid: {error}",
+                    template_path.display()
+                ))
+            })?;
+            let published = published::find(&images, &catalog_name, &self.guard).await?;
+            let before = published
+                .as_ref()
+                .map(|published| published.catalog.clone())
+                .unwrap_or_default();
+            let seen = diff::diff(&before, &next);
+            let guard = GuardFlags {
+                // Images may be named too; the catalog's guard knows only what is in catalogs.
+                allow: allow.iter().filter(|name| !name.contains('/')).cloned().collect(),
+                ..self.guard.clone()
+            };
+            published::admit(published.as_ref(), &mut next, &guard, terminal)?;
+            let catalog_image = CatalogImageFlags::default().build(images.store(), &next)?;
+            let catalog = digest_of(&catalog_image.descriptor)?;
+            let current = images.published(&catalog_name).await?;
+            let mut plan = String::from("plan\n");
+            let _ = writeln!(plan, "  operator  {operator_name}  {}", words(operator_plan));
+            let _ = writeln!(plan, "  bundle    {bundle_name}  {}", words(bundle_plan));
+            let catalog_plan = match current {
+                None => Publication::New,
+                Some(digest) if digest == catalog => Publication::Unchanged,
+                Some(digest) => Publication::Replaces(digest),
+            };
+            let _ = writeln!(plan, "  catalog   {catalog_name}  {}", words(catalog_plan));
+            if let Some(published) = &published {
+                let _ = writeln!(plan, "what customers of {} see:", published.reference);
+            }
+            for line in seen.to_string().lines() {
+                let _ = writeln!(plan, "  {line}");
+            }
+            terminal.remark(plan.trim_end());
+            if self.dry_run {
+                return Ok(());
+            }
+            self.confirm()?;
+            let mut text = Vec::new();
+            writing::write_yaml(&next, &mut text)?;
+            let output = self.project.in_tree(&self.catalog_output);
+            written_files::write(&output, |file| file.write_all(&text)).map_err(
+                |error: std::io::Error| Failure::new(format!("cannot write {}: {error}", output.display())),
+            )?;
+            // The catalog last: customers must never see a version whose images aren't there.
+            for (plan, image, name) in [
+                (operator_plan, &built.operator, &operator_name),
+                (bundle_plan, &built.bundle, &bundle_name),
+            ] {
+                if plan != Publication::Unchanged {
+                    images.push(image, name).await?;
+                }
+                terminal.print(format!("{name}@{}\n", digest_of(&image.descriptor)?).as_bytes())?;
+            }
+            if catalog_plan != Publication::Unchanged {
+                published::recheck(&images, published.as_ref(), &catalog_name).await?;
+                images.push(&catalog_image, &catalog_name).await?;
+            }
+            terminal.print(format!("{catalog_name}@{catalog}\n").as_bytes())
+        })
+    }
+
+    fn confirm(&self) -> Result<(), Failure> {
+        if self.yes {
+            return Ok(());
+        }
+        if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+            return Err(Failure::new(
+                "nothing was published: nobody is here to ask; read the plan, then run again with --yes",
+            ));
+        }
+        eprint_question("publish this? [y/N] ")?;
+        let mut answer = String::new();
+        std::io::stdin()
+            .read_line(&mut answer)
+            .map_err(|error| Failure::new(format!("cannot read the answer: {error}")))?;
+        match answer.trim() {
+            "y" | "Y" | "yes" => Ok(()),
+            _ => Err(Failure::new("nothing was published")),
+        }
+    }
+}
+
+fn eprint_question(text: &str) -> Result<(), Failure> {
+    let mut stderr = std::io::stderr();
+    stderr
+        .write_all(text.as_bytes())
+        .and_then(|()| stderr.flush())
+        .map_err(|error| Failure::output(&error))
+}
+
+fn words(plan: Publication) -> String {
+    match plan {
+        Publication::New => "new".to_owned(),
+        Publication::Unchanged => "published already".to_owned(),
+        Publication::Replaces(digest) => format!("replaces {digest}"),
+    }
+}
+
+fn check_bundle(built: &OperatorImages, terminal: &mut Terminal) -> Result<(), Failure> {
+    let selection = Selection {
+        location: "bundle".to_owned(),
+        ..Selection::default()
+    };
+    let report = validation::validate(&built.files, &selection, &OptionalValues::default());
+    if let Some(reason) = report.fatal() {
+        return Err(Failure::new(format!("the bundle is not valid: {reason}")));
+    }
+    let mut wrong = Vec::new();
+    for output in report.outputs() {
+        match output.level {
+            OutputLevel::Error => wrong.push(format!("  - {}", output.message)),
+            OutputLevel::Warning => terminal.remark(format!("bundle: {}", output.message)),
+            OutputLevel::Info => {}
+        }
+    }
+    if wrong.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::new(format!(
+            "the bundle is not valid:\n{}",
+            wrong.join("\n")
+        )))
+    }
+}

@@ -1,0 +1,330 @@
+//! Images for commands: the flags that say how registries are talked to, and what is done with images.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bundle::files::BundleFiles;
+use catalog::objects::Catalog;
+use catalog::reading;
+use clap::Args;
+use image::Descriptor;
+use image::build::BuiltImage;
+use image::content::{ContentStore, DEFAULT_CAPACITY_BYTES};
+use image::credentials::Credentials;
+use image::digest::Digest;
+use image::policy::PolicySource;
+use image::reference::Reference;
+use image::remote::{Encryption, Remote, RemoteError, RemoteOptions};
+use image::surroundings::Surroundings;
+use image::unpack::{self, Limits};
+use image::{layout, manifest};
+
+use crate::failure::Failure;
+use crate::named_source::NamedSource;
+use crate::progress::Bars;
+
+/// The label that says where a catalog lies in its image.
+pub(crate) const CONFIGS_LABEL: &str = "operators.operatorframework.io.index.configs.v1";
+/// The label that every bundle image has.
+const PACKAGE_LABEL: &str = "operators.operatorframework.io.bundle.package.v1";
+/// The label of catalogs in the old database form.
+const DATABASE_LABEL: &str = "operators.operatorframework.io.index.database.v1";
+
+/// How registries are talked to.
+#[derive(Args, Clone, Default)]
+#[command(next_help_heading = "Registries")]
+pub(crate) struct ImageFlags {
+    /// Talk plain HTTP to registries
+    #[arg(long, visible_alias = "use-http")]
+    pub(crate) plain_http: bool,
+    /// Accept any certificate of a registry
+    #[arg(long)]
+    pub(crate) skip_tls_verify: bool,
+    /// Take names and passwords from this file alone
+    #[arg(long, value_name = "FILE")]
+    authfile: Option<PathBuf>,
+    /// Trust this certificate authority too, PEM
+    #[arg(long, value_name = "FILE")]
+    certificate_authority: Vec<PathBuf>,
+    /// Use only images that this policy.json accepts, in place of the system's
+    #[arg(long, value_name = "FILE")]
+    signature_policy: Option<PathBuf>,
+    /// Keep fetched images in this folder
+    #[arg(
+        long,
+        value_name = "FOLDER",
+        env = "BATON_IMAGE_CACHE",
+        hide_env_values = true
+    )]
+    image_cache: Option<PathBuf>,
+}
+
+/// What an image or directory turned out to hold.
+pub(crate) enum Held {
+    /// A bundle; the image that it came from, by digest, where it came from a registry.
+    Bundle(BundleFiles, Option<Reference>),
+    /// A catalog.
+    Catalog(Catalog),
+}
+
+/// An image that is in the store, and stays there while this lives.
+pub(crate) struct Fetched {
+    pub(crate) manifest: Descriptor,
+    /// Its name with the digest, where it came from a registry.
+    pub(crate) reference: Option<Reference>,
+    _kept: Box<dyn std::any::Any + Send>,
+}
+
+/// The store of images on this machine, and the registries.
+pub(crate) struct Images {
+    store: ContentStore,
+    remote: Remote,
+}
+
+impl Images {
+    /// Reads the configuration; nothing is contacted yet. `policy` says what counts when no flag does.
+    pub(crate) fn open(
+        flags: &ImageFlags,
+        policy: PolicySource,
+        bars: Option<Bars>,
+    ) -> Result<Self, Failure> {
+        let surroundings = Surroundings::of_process();
+        let policy = flags.signature_policy.clone().map_or(policy, PolicySource::File);
+        let mut options = RemoteOptions::from_surroundings(&surroundings, &policy)?;
+        if let Some(file) = &flags.authfile {
+            options.credentials = Credentials::from_file(file, &surroundings);
+        }
+        options
+            .certificates
+            .files
+            .extend(flags.certificate_authority.iter().cloned());
+        options.encryption = match (flags.plain_http, flags.skip_tls_verify) {
+            (true, true) => {
+                return Err(Failure::new(
+                    "invalid flag combination: cannot use --use-http with --skip-tls-verify",
+                ));
+            }
+            (true, false) => Encryption::Off,
+            (false, true) => Encryption::Unverified,
+            (false, false) => Encryption::Verified,
+        };
+        if let Some(bars) = bars {
+            options.progress = Arc::new(bars);
+        }
+        let store = match flags.image_cache.clone().or_else(default_cache) {
+            Some(folder) => ContentStore::open(&folder, DEFAULT_CAPACITY_BYTES)?,
+            None => ContentStore::temporary()?,
+        };
+        Ok(Self {
+            store,
+            remote: Remote::new(options),
+        })
+    }
+
+    pub(crate) fn store(&self) -> &ContentStore {
+        &self.store
+    }
+
+    pub(crate) fn remote(&self) -> &Remote {
+        &self.remote
+    }
+
+    /// The digest that a name stands for now; none when there is no such image.
+    pub(crate) async fn published(&self, reference: &Reference) -> Result<Option<Digest>, Failure> {
+        match self.remote.resolve(reference).await {
+            Ok(descriptor) => Ok(Some(digest_of(&descriptor)?)),
+            Err(RemoteError::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Publishes an image.
+    pub(crate) async fn push(&self, image: &BuiltImage, reference: &Reference) -> Result<Digest, Failure> {
+        self.remote
+            .push(&self.store, &image.descriptor, reference)
+            .await?;
+        digest_of(&image.descriptor)
+    }
+
+    /// Brings an image into the store, from a registry, a layout or a tar.
+    pub(crate) async fn fetch(&self, source: &NamedSource) -> Result<Fetched, Failure> {
+        match source {
+            NamedSource::Image(name) => {
+                let reference = Reference::parse(name)?;
+                let pulled = self.remote.pull(&self.store, &reference, architecture()).await?;
+                Ok(Fetched {
+                    manifest: pulled.manifest,
+                    reference: Some(pulled.reference),
+                    _kept: Box::new(pulled.pins),
+                })
+            }
+            NamedSource::Layout { .. } | NamedSource::Directory(_) => self.fetch_whole(source).await,
+        }
+    }
+
+    /// Brings an image for all its platforms into the store, from a registry, a layout or a tar.
+    pub(crate) async fn fetch_whole(&self, source: &NamedSource) -> Result<Fetched, Failure> {
+        match source {
+            NamedSource::Image(name) => {
+                let pulled = self
+                    .remote
+                    .pull_everything(&self.store, &Reference::parse(name)?)
+                    .await?;
+                Ok(Fetched {
+                    manifest: pulled.root,
+                    reference: Some(pulled.reference),
+                    _kept: Box::new(pulled.pins),
+                })
+            }
+            NamedSource::Layout { path, name } => {
+                let imported = layout::import(&self.store, path)?;
+                let wanted = |image: &&layout::NamedImage| name.is_none() || image.name == *name;
+                let mut found = imported.images.iter().filter(wanted);
+                let names = || {
+                    let names: Vec<_> = imported
+                        .images
+                        .iter()
+                        .filter_map(|image| image.name.as_deref())
+                        .collect();
+                    names.join(", ")
+                };
+                let image = match (found.next(), found.next(), name) {
+                    (Some(image), None, _) => image,
+                    (Some(_), Some(_), _) => {
+                        return Err(Failure::new(format!(
+                            "{} holds several images: name one of {} after a colon",
+                            path.display(),
+                            names()
+                        )));
+                    }
+                    (None, _, Some(name)) => {
+                        return Err(Failure::new(format!(
+                            "{} holds no image called {name}, only {}; build it first",
+                            path.display(),
+                            names()
+                        )));
+                    }
+                    (None, _, None) => {
+                        return Err(Failure::new(format!("{} holds no image", path.display())));
+                    }
+                };
+                Ok(Fetched {
+                    manifest: image.descriptor.clone(),
+                    reference: None,
+                    _kept: Box::new(imported.pins),
+                })
+            }
+            NamedSource::Directory(path) => Err(Failure::new(format!(
+                "{} is a directory, not an image; give the image's name, or oci:DIRECTORY for an image layout",
+                path.display()
+            ))),
+        }
+    }
+
+    /// Reads a bundle or a catalog from wherever it is.
+    pub(crate) async fn read(&self, source: &NamedSource) -> Result<Held, Failure> {
+        let NamedSource::Directory(path) = source else {
+            let fetched = self.fetch(source).await?;
+            let name = match source {
+                NamedSource::Image(name) => name.clone(),
+                NamedSource::Layout { path, .. } | NamedSource::Directory(path) => path.display().to_string(),
+            };
+            return self.read_image(&fetched, &name);
+        };
+        if is_bundle(path) {
+            return Ok(Held::Bundle(BundleFiles::read_directory(path)?, None));
+        }
+        Ok(Held::Catalog(reading::read_catalog(path)?))
+    }
+
+    /// Reads a bundle from wherever it is.
+    pub(crate) async fn read_bundle(&self, word: &str) -> Result<(BundleFiles, Option<Reference>), Failure> {
+        match self.read(&NamedSource::parse(word)).await? {
+            Held::Bundle(files, reference) => Ok((files, reference)),
+            Held::Catalog(_) => Err(Failure::new(format!(
+                "{word} is a catalog, not a bundle; a bundle has the directories manifests/ and metadata/"
+            ))),
+        }
+    }
+
+    /// Reads a catalog from wherever it is.
+    pub(crate) async fn read_catalog(&self, word: &str) -> Result<Catalog, Failure> {
+        match self.read(&NamedSource::parse(word)).await? {
+            Held::Catalog(catalog) => Ok(catalog),
+            Held::Bundle(..) => Err(Failure::new(format!(
+                "{word} is a bundle, not a catalog; render it into one with baton catalog render"
+            ))),
+        }
+    }
+
+    pub(crate) fn read_image(&self, fetched: &Fetched, name: &str) -> Result<Held, Failure> {
+        let labels = unpack::labels(&self.store, &fetched.manifest)?;
+        if let Some(folder) = labels.get(CONFIGS_LABEL) {
+            let folder = folder.trim_matches('/');
+            let prefixes: &[&str] = if folder.is_empty() { &[] } else { &[folder] };
+            let found = unpack::files(&self.store, &fetched.manifest, prefixes, &Limits::IN_MEMORY)?;
+            let below = |(path, bytes): (String, Vec<u8>)| {
+                let path = path
+                    .strip_prefix(folder)
+                    .unwrap_or(&path)
+                    .trim_start_matches('/')
+                    .to_owned();
+                (path, bytes)
+            };
+            let files = found.files.into_iter().map(below).collect();
+            return Ok(Held::Catalog(reading::read(reading::Source::Files(&files))?));
+        }
+        if labels.contains_key(PACKAGE_LABEL) {
+            let found = unpack::files(&self.store, &fetched.manifest, &[], &Limits::IN_MEMORY)?;
+            return Ok(Held::Bundle(
+                BundleFiles::from_image(found.files, found.labels),
+                fetched.reference.clone(),
+            ));
+        }
+        if labels.contains_key(DATABASE_LABEL) {
+            return Err(Failure::new(format!(
+                "render {name:?}: sqlite-based index images are no longer supported, migrate to a file-based catalog: not allowed"
+            )));
+        }
+        let listed: Vec<_> = labels
+            .iter()
+            .map(|(key, value)| format!("  {key}={value}"))
+            .collect();
+        Err(Failure::new(if listed.is_empty() {
+            format!("render {name:?}: image type could not be determined: image has no labels")
+        } else {
+            format!(
+                "render {name:?}: image type could not be determined, found labels\n{}",
+                listed.join("\n")
+            )
+        }))
+    }
+}
+
+/// Whether a directory is a bundle's, as opm tells it: by its two subdirectories.
+pub(crate) fn is_bundle(path: &Path) -> bool {
+    path.join("manifests").is_dir() && path.join("metadata").is_dir()
+}
+
+/// The digest in a descriptor.
+pub(crate) fn digest_of(descriptor: &Descriptor) -> Result<Digest, Failure> {
+    Ok(manifest::digest_of(descriptor)?)
+}
+
+/// This machine's architecture as images name it.
+pub(crate) fn architecture() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        "powerpc64" => "ppc64le",
+        other => other,
+    }
+}
+
+fn default_cache() -> Option<PathBuf> {
+    let cache = std::env::var_os("XDG_CACHE_HOME")
+        .filter(|folder| !folder.is_empty())
+        .map(PathBuf::from);
+    let cache = cache.or_else(|| Some(std::env::home_dir().filter(|home| home.is_dir())?.join(".cache")))?;
+    Some(cache.join("baton/images"))
+}
