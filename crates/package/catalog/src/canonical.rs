@@ -16,8 +16,9 @@ pub use head::{Head, HeadError};
 pub(crate) use refusal::indented;
 use scan::Scan;
 
-/// How large one object may be, in bytes: positions are kept in 32 bits, and real objects stay below 2 MiB.
-pub const MAX_OBJECT_BYTES: usize = goyaml::limits::MAX_INPUT_BYTES;
+/// How large one object may be, in bytes. The largest real bundle, with all of its manifests inside, has a seventh; an
+/// object's structure may take several times its size in memory.
+pub const MAX_OBJECT_BYTES: usize = 64 << 20;
 
 /// Why a text has no canonical form.
 #[derive(Debug, Error)]

@@ -13,6 +13,7 @@ mod window;
 use std::io::{self, Read};
 use std::path::Path;
 
+use image::digest::{Digest, Hasher};
 use thiserror::Error;
 
 pub(crate) use decode::{
@@ -27,6 +28,9 @@ use crate::objects::{Catalog, Meta};
 
 /// Go's words for JSON text without anything in it.
 pub(crate) const EMPTY_JSON: &str = "unexpected end of JSON input";
+
+/// How much of a file is hashed at once.
+const DIGEST_BUFFER_BYTES: usize = 256 << 10;
 
 /// One object of a catalog in its canonical form, borrowed for as long as it is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +88,14 @@ pub enum ReadError {
         /// The limit.
         limit: usize,
     },
+    /// An `.indexignore` is larger than patterns need.
+    #[error("{path} has more than {limit} bytes; name directories instead of single files in it")]
+    IgnoreFileTooLarge {
+        /// The path inside of the catalog.
+        path: String,
+        /// The limit.
+        limit: u64,
+    },
     /// There are more files than a catalog needs.
     #[error("catalog has more than {0} files; check that the right directory is given")]
     TooManyFiles(usize),
@@ -102,9 +114,10 @@ impl ReadError {
     #[must_use]
     pub fn path(&self) -> Option<&str> {
         match self {
-            Self::Io { path, .. } | Self::Object { path, .. } | Self::TooDeep { path, .. } => {
-                Some(path.as_str()).filter(|path| !path.is_empty())
-            }
+            Self::Io { path, .. }
+            | Self::Object { path, .. }
+            | Self::TooDeep { path, .. }
+            | Self::IgnoreFileTooLarge { path, .. } => Some(path.as_str()).filter(|path| !path.is_empty()),
             Self::TooManyFiles(_) => None,
         }
     }
@@ -157,6 +170,36 @@ fn error_of<E: From<ReadError>>(interruption: Interruption<E>, path: &str) -> E 
         }
         .into(),
     }
+}
+
+/// The digest of a catalog's files: their paths and bytes, without those that an `.indexignore` names.
+///
+/// Nothing is parsed, so this is quick, and says no more than whether the files are the same.
+pub fn digest(source: Source<'_>) -> Result<Digest, ReadError> {
+    let mut hasher = Hasher::new();
+    let mut buffer = vec![0; DIGEST_BUFFER_BYTES];
+    for file in walk::files(source)? {
+        hasher.update(&(file.path.len() as u64).to_le_bytes());
+        hasher.update(file.path.as_bytes());
+        let mut reader = file
+            .open()
+            .map_err(|error| ReadError::io("open", &file.path, error))?;
+        let mut length = 0_u64;
+        loop {
+            match reader.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(count) => {
+                    hasher.update(&buffer[..count]);
+                    length += count as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(ReadError::io("read", &file.path, error)),
+            }
+        }
+        // After the content, so that where one file ends and the next begins can't be mistaken.
+        hasher.update(&length.to_le_bytes());
+    }
+    Ok(hasher.finish())
 }
 
 /// Gives every object of a single stream, such as standard input, to `receiver`.

@@ -50,8 +50,14 @@ pub(super) fn files(source: Source<'_>) -> Result<Vec<CatalogFile<'_>>, ReadErro
             let mut content = Vec::new();
             let read = file
                 .open()
-                .and_then(|reader| reader.take(MAX_IGNORE_FILE_BYTES).read_to_end(&mut content));
-            read.map_err(|error| ReadError::io("read", &file.path, error))?;
+                .and_then(|reader| reader.take(MAX_IGNORE_FILE_BYTES + 1).read_to_end(&mut content));
+            let size = read.map_err(|error| ReadError::io("read", &file.path, error))?;
+            if size as u64 > MAX_IGNORE_FILE_BYTES {
+                return Err(ReadError::IgnoreFileTooLarge {
+                    path: file.path.clone(),
+                    limit: MAX_IGNORE_FILE_BYTES,
+                });
+            }
             ignored.add(&file.path, &content);
         }
     }
