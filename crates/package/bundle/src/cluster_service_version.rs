@@ -1,4 +1,4 @@
-//! What is read of a ClusterServiceVersion, field by field as Go reads `v1alpha1.ClusterServiceVersion`.
+//! What is read of a `ClusterServiceVersion`, field by field as Go reads `v1alpha1.ClusterServiceVersion`.
 //!
 //! Field names match whatever their case, unknown fields are dropped, and what does not fit is said in the words of
 //! Go's encoding/json. Pod templates and other parts of Kubernetes' own types stay plain JSON.
@@ -52,7 +52,7 @@ go_struct!(ClusterServiceVersion, "v1alpha1.ClusterServiceVersion", {
 });
 
 impl ClusterServiceVersion {
-    /// Reads a ClusterServiceVersion from an object as it was found in a bundle.
+    /// Reads a `ClusterServiceVersion` from an object as it was found in a bundle.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! `olm.csv.metadata`: what users are shown of a ClusterServiceVersion, in place of all objects of its bundle.
+//! `olm.csv.metadata`: what users are shown of a `ClusterServiceVersion`, in place of all objects of its bundle.
 
 use std::collections::BTreeMap;
 
@@ -46,7 +46,7 @@ impl std::str::FromStr for MigrationLevel {
     }
 }
 
-/// How much of a ClusterServiceVersion goes into `olm.csv.metadata`.
+/// How much of a `ClusterServiceVersion` goes into `olm.csv.metadata`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Metadata {
     /// All that opm puts there.
@@ -58,7 +58,7 @@ pub enum Metadata {
     Minified,
 }
 
-/// A ClusterServiceVersion does not fit its type, so it has no metadata.
+/// A `ClusterServiceVersion` does not fit its type, so it has no metadata.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{cause}")]
 pub struct MigrationError {
@@ -99,7 +99,7 @@ struct CsvMetadata<'v> {
     provider: &'v Link,
 }
 
-/// The `olm.csv.metadata` property of a ClusterServiceVersion.
+/// The `olm.csv.metadata` property of a `ClusterServiceVersion`.
 #[must_use]
 pub fn of_version(version: &ClusterServiceVersion, metadata: Metadata) -> Property {
     let specification = &version.spec;
@@ -179,14 +179,14 @@ fn minified_services(definitions: &ApiServiceDefinitions) -> ApiServiceDefinitio
     }
 }
 
-/// Replaces a bundle's objects by the metadata of `version`, its ClusterServiceVersion.
+/// Replaces a bundle's objects by the metadata of `version`, its `ClusterServiceVersion`.
 ///
 /// A bundle without an image is left as it is, because its objects are needed to install it; and so is one that has
 /// metadata already.
 ///
 /// # Errors
 ///
-/// When the ClusterServiceVersion does not fit its type; the bundle is unchanged then.
+/// When the `ClusterServiceVersion` does not fit its type; the bundle is unchanged then.
 pub fn migrate_bundle(
     bundle: &mut Bundle,
     version: &Value,
@@ -217,7 +217,7 @@ pub fn migrate_bundle(
 ///
 /// # Errors
 ///
-/// When a bundle's ClusterServiceVersion does not fit its type; bundles before it are migrated then.
+/// When a bundle's `ClusterServiceVersion` does not fit its type; bundles before it are migrated then.
 pub fn migrate(
     catalog: &mut Catalog,
     level: MigrationLevel,
@@ -237,7 +237,7 @@ pub fn migrate(
     Ok(())
 }
 
-/// The ClusterServiceVersion among a bundle's objects; the last if there are several, as for opm.
+/// The `ClusterServiceVersion` among a bundle's objects; the last if there are several, as for opm.
 #[must_use]
 pub fn version_of(bundle: &Bundle) -> Option<Value> {
     #[derive(serde::Deserialize)]

@@ -7,8 +7,8 @@
 //! all of it ─ properties ─► the sorted properties of the olm.bundle
 //! ```
 //!
-//! opm reads a ClusterServiceVersion twice: piece by piece for this, and as a whole only when it is migrated (see
-//! [`metadata`](crate::metadata)). So a bundle may render although its ClusterServiceVersion does not fit its type.
+//! opm reads a `ClusterServiceVersion` twice: piece by piece for this, and as a whole only when it is migrated (see
+//! [`metadata`](crate::metadata)). So a bundle may render although its `ClusterServiceVersion` does not fit its type.
 
 mod interfaces;
 mod manifests;
@@ -26,7 +26,7 @@ use raw_version::RawVersion;
 
 pub(crate) use properties::{BUNDLE_OBJECT, CSV_METADATA};
 
-/// A bundle was rendered: its `olm.bundle`, and the ClusterServiceVersion that it was made from.
+/// A bundle was rendered: its `olm.bundle`, and the `ClusterServiceVersion` that it was made from.
 #[derive(Debug, Clone)]
 pub struct RenderedBundle {
     /// The object for the catalog.
@@ -46,7 +46,7 @@ pub enum RenderError {
     /// No file of `manifests` holds an object.
     #[error("no bundle objects found")]
     NoObjects,
-    /// No object is a ClusterServiceVersion.
+    /// No object is a `ClusterServiceVersion`.
     #[error("no csv in bundle")]
     NoClusterServiceVersion,
     /// No file of `metadata` holds the bundle's annotations.
@@ -55,7 +55,7 @@ pub enum RenderError {
     /// An object is not what its kind says.
     #[error("{0}")]
     Object(String),
-    /// The ClusterServiceVersion owns a custom resource that the bundle does not define.
+    /// The `ClusterServiceVersion` owns a custom resource that the bundle does not define.
     #[error("error checking provided apis in bundle {name}: {cause}")]
     ProvidedInterfaces {
         /// The bundle's name.
@@ -74,7 +74,7 @@ pub enum RenderError {
         /// Which property, and why.
         cause: String,
     },
-    /// The images of the ClusterServiceVersion can't be told.
+    /// The images of the `ClusterServiceVersion` can't be told.
     #[error("get related images for bundle {}: {cause}", gotemplate::format::quoted(.name))]
     RelatedImages {
         /// The bundle's name.
@@ -139,7 +139,7 @@ pub fn render(files: &BundleFiles, image: &str) -> Result<RenderedBundle, Render
 }
 
 impl RenderedBundle {
-    /// The ClusterServiceVersion as it stands in the bundle.
+    /// The `ClusterServiceVersion` as it stands in the bundle.
     #[must_use]
     pub fn cluster_service_version(&self) -> &Value {
         &self.version
@@ -163,7 +163,7 @@ impl RenderedBundle {
     ///
     /// # Errors
     ///
-    /// When the ClusterServiceVersion does not fit its type; the bundle is unchanged then.
+    /// When the `ClusterServiceVersion` does not fit its type; the bundle is unchanged then.
     pub fn migrate(&mut self, metadata: Metadata) -> Result<(), MigrationError> {
         metadata::migrate_bundle(&mut self.bundle, &self.version, metadata)
     }

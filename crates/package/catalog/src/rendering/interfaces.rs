@@ -171,9 +171,9 @@ fn mismatch(value: &Value, field: &str, expected: &str) -> String {
     )
 }
 
-/// What the bundle provides: what it defines, and the aggregated APIs that its ClusterServiceVersion owns.
+/// What the bundle provides: what it defines, and the aggregated APIs that its `ClusterServiceVersion` owns.
 ///
-/// Every custom resource that the ClusterServiceVersion owns must be among them.
+/// Every custom resource that the `ClusterServiceVersion` owns must be among them.
 pub(super) fn provided(
     version: &RawVersion<'_>,
     defined: BTreeSet<Interface>,

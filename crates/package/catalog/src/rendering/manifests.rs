@@ -17,7 +17,7 @@ pub(super) struct Object {
     pub(super) text: String,
 }
 
-/// Reads the objects in the order of their files' names; of several ClusterServiceVersions the first counts.
+/// Reads the objects in the order of their files' names; of several `ClusterServiceVersion`s the first counts.
 pub(super) fn read(files: &BundleFiles) -> Result<Vec<Object>, RenderError> {
     if !files.has_directory("manifests") {
         return Err(RenderError::NoDirectory);

@@ -3,7 +3,7 @@
 //! A bundle's objects go into a catalog as text, so they are written while they are read, without a tree of values in
 //! between; that is a large part of what rendering costs.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use serde::de::{self, DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -149,7 +149,8 @@ fn write_text(text: &str, out: &mut String) {
             Some('\u{2028}') => out.push_str("\\u2028"),
             Some('\u{2029}') => out.push_str("\\u2029"),
             Some(control @ ('\0'..='\x1F' | '<' | '>' | '&')) => {
-                out.push_str(&format!("\\u{:04x}", u32::from(control)));
+                // Writing to text can't fail.
+                let _ = write!(out, "\\u{:04x}", u32::from(control));
             }
             Some(other) => out.push(other),
             None => {}

@@ -25,21 +25,21 @@ const INTERFACE_REQUIRED: &str = "olm.gvk.required";
 /// The type of the property that holds one of the bundle's objects.
 pub(crate) const BUNDLE_OBJECT: &str = "olm.bundle.object";
 
-/// The type of the property that holds what users are shown of a ClusterServiceVersion.
+/// The type of the property that holds what users are shown of a `ClusterServiceVersion`.
 pub(crate) const CSV_METADATA: &str = "olm.csv.metadata";
 
-/// The annotation of a ClusterServiceVersion that holds further properties.
+/// The annotation of a `ClusterServiceVersion` that holds further properties.
 const PROPERTIES_ANNOTATION: &str = "olm.properties";
 
 #[derive(Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Package {
+struct PackageVersion {
     package_name: String,
     version: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     release: String,
 }
-go_struct!(Package, "property.Package", {
+go_struct!(PackageVersion, "property.Package", {
     "packageName" => package_name, "version" => version, "release" => release,
 });
 
@@ -68,7 +68,7 @@ impl From<&Interface> for GroupKindVersion {
     }
 }
 
-/// The properties that follow from the ClusterServiceVersion and the annotations.
+/// The properties that follow from the `ClusterServiceVersion` and the annotations.
 pub(super) fn derive(
     version: &RawVersion<'_>,
     metadata: &MetadataFiles,
@@ -77,7 +77,7 @@ pub(super) fn derive(
     let mut derived = Vec::new();
     let package = &metadata.annotations.package;
     if !package.is_empty() {
-        let package = Package {
+        let package = PackageVersion {
             package_name: package.clone(),
             version: version.text("version")?,
             release: version.release()?,
@@ -166,7 +166,7 @@ pub(super) fn all(
             INTERFACE => {
                 provided_kinds.insert(parse(index, &property)?);
             }
-            PACKAGE => package = Some(parse::<Package>(index, &property)?),
+            PACKAGE => package = Some(parse::<PackageVersion>(index, &property)?),
             _ => others.push(property),
         }
     }
@@ -176,7 +176,7 @@ pub(super) fn all(
                 required_kinds.insert(parse(index, &dependency)?);
             }
             PACKAGE => {
-                let package: Package = parse(index, &dependency)?;
+                let package: PackageVersion = parse(index, &dependency)?;
                 let required = RequiredPackage {
                     package_name: package.package_name,
                     version_range: package.version,
@@ -196,7 +196,7 @@ pub(super) fn all(
     let required = interfaces::required(version).map_err(|cause| format!("get required apis: {cause}"))?;
     required_kinds.extend(required.iter().map(GroupKindVersion::from));
 
-    let package = package.unwrap_or(Package {
+    let package = package.unwrap_or(PackageVersion {
         package_name,
         version: own_version,
         release: own_release,

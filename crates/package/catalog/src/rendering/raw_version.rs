@@ -1,4 +1,4 @@
-//! A ClusterServiceVersion as opm reads it for a catalog: its metadata, and of its specification one field at a time.
+//! A `ClusterServiceVersion` as opm reads it for a catalog: its metadata, and of its specification one field at a time.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ struct Head {
 }
 go_struct!(Head, "", { "metadata" => metadata });
 
-/// What a ClusterServiceVersion says of an API: enough to tell which one is meant.
+/// What a `ClusterServiceVersion` says of an API: enough to tell which one is meant.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct DefinitionKey {
     pub(super) group: String,
