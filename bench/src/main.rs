@@ -7,9 +7,13 @@
 //! MiB.
 //!
 //! `bench catalog-load DIRECTORY` loads and validates a catalog, and prints CPU seconds and the peak of memory in MiB.
+//!
+//! `bench catalog-store DIRECTORY` builds the store of a catalog, opens it and serves it to itself, and prints a line for
+//! each figure.
 
 mod bundle_render;
 mod catalog_load;
+mod catalog_store;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -33,13 +37,21 @@ fn cpu_milliseconds() -> f64 {
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let Some(path) = arguments.next() else {
-        eprintln!("usage: bench CHART [ROUNDS] | bench bundle-render INDEX [--migrate] | bench catalog-load DIRECTORY");
+        eprintln!("usage: bench CHART [ROUNDS] | bench bundle-render INDEX [--migrate] | bench catalog-load DIRECTORY | bench catalog-store DIRECTORY");
         return ExitCode::from(2);
     };
     if path == "bundle-render" {
         let index = arguments.next().unwrap_or_default();
         let migrate = arguments.next().as_deref() == Some("--migrate");
         return report(bundle_render::measure(Path::new(&index), migrate));
+    }
+    if path == "catalog-store" {
+        return ending(catalog_store::measure(Path::new(&arguments.next().unwrap_or_default())));
+    }
+    if path == "catalog-serve" {
+        let folder = arguments.next().unwrap_or_default();
+        let digest = arguments.next().unwrap_or_default();
+        return ending(catalog_store::serve(Path::new(&folder), &digest));
     }
     if path == "catalog-load" {
         return report_catalog_load(&arguments.next().unwrap_or_default());
@@ -53,6 +65,16 @@ fn main() -> ExitCode {
             println!("{first:.2} {later:.2} {bytes}");
             ExitCode::SUCCESS
         }
+        Err(error) => {
+            eprintln!("Error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn ending(outcome: Result<(), Box<dyn std::error::Error>>) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("Error: {error}");
             ExitCode::FAILURE

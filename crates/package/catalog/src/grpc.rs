@@ -4,12 +4,14 @@
 //! proto/registry.proto ─ xtask ─► generated ─┬─ messages: for clients
 //!                                            └─ server: registry, experimental ─► Store
 //! health, reflection: for probes and tools
+//! serving: the store of a directory, found in a cache or built, as `opm serve` does it
 //! ```
 
 mod encoded;
 mod experimental;
 mod health;
 mod registry;
+pub mod serving;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -27,12 +29,20 @@ use server::experimental_registry_server::ExperimentalRegistryServer;
 use server::registry_server::RegistryServer;
 
 /// The messages of `api.Registry`, and a client for it.
-#[expect(missing_docs, clippy::pedantic, reason = "generated from proto/registry.proto")]
+#[expect(
+    missing_docs,
+    clippy::pedantic,
+    reason = "generated from proto/registry.proto"
+)]
 pub mod messages {
     include!("grpc/generated/messages.rs");
 }
 
-#[expect(unreachable_pub, clippy::pedantic, reason = "generated from proto/registry.proto")]
+#[expect(
+    unreachable_pub,
+    clippy::pedantic,
+    reason = "generated from proto/registry.proto"
+)]
 mod server {
     include!("grpc/generated/server.rs");
 }

@@ -137,10 +137,20 @@ impl Store {
     /// Reads everything and checks that it is what was written.
     pub fn verify(&self) -> Result<(), StoreError> {
         self.content()?;
-        for (position, record) in self.content.table::<PackageRecord>(Section::Packages).iter().enumerate() {
+        for (position, record) in self
+            .content
+            .table::<PackageRecord>(Section::Packages)
+            .iter()
+            .enumerate()
+        {
             self.content.package_message(position, &record)?;
         }
-        for (position, record) in self.content.table::<EntryRecord>(Section::Entries).iter().enumerate() {
+        for (position, record) in self
+            .content
+            .table::<EntryRecord>(Section::Entries)
+            .iter()
+            .enumerate()
+        {
             self.content.entry_message(position, &record)?;
         }
         Ok(())

@@ -86,6 +86,9 @@ mod tests {
         let encoded = Encoded::of([Bytes::copy_from_slice(first), Bytes::copy_from_slice(second)]);
         assert_eq!(encoded.encoded_len(), message.len());
         assert_eq!(Bundle::decode(encoded.encode_to_vec().as_slice()), Ok(bundle));
-        assert_eq!(Encoded::decode(message.as_slice()), Ok(Encoded::whole(message.into())));
+        assert_eq!(
+            Encoded::decode(message.as_slice()),
+            Ok(Encoded::whole(message.into()))
+        );
     }
 }

@@ -56,7 +56,9 @@ impl ExperimentalRegistry for ExperimentalService {
         }
         let store = store_of(&self.current)?;
         let positions = positions(&store, &schema, &package_name);
-        let objects = positions.into_iter().map(move |position| structure(&store, position));
+        let objects = positions
+            .into_iter()
+            .map(move |position| structure(&store, position));
         Ok(Response::new(Box::pin(stream::iter(objects))))
     }
 }
@@ -80,14 +82,18 @@ fn structure(store: &Store, position: usize) -> Result<Struct, Status> {
     let meta = store
         .meta(position)
         .ok_or_else(|| Status::internal("the store has lost an object"))?;
-    let blob = meta.blob().map_err(damaged)?;
-    let object = serde_json::from_slice(blob).map_err(|error| Status::internal(format!("parse meta JSON: {error}")))?;
+    let blob = meta.blob().map_err(|error| damaged(&error))?;
+    let object = serde_json::from_slice(blob)
+        .map_err(|error| Status::internal(format!("parse meta JSON: {error}")))?;
     Ok(structure_of(object))
 }
 
 fn structure_of(object: serde_json::Map<String, serde_json::Value>) -> Struct {
     Struct {
-        fields: object.into_iter().map(|(key, value)| (key, value_of(value))).collect(),
+        fields: object
+            .into_iter()
+            .map(|(key, value)| (key, value_of(value)))
+            .collect(),
     }
 }
 

@@ -9,9 +9,9 @@ use tonic::{Request, Response, Status};
 
 use super::encoded::Encoded;
 use super::messages::{
-    ChannelEntry, GetAllProvidersRequest, GetAllReplacementsRequest, GetBundleInChannelRequest, GetBundleRequest,
-    GetDefaultProviderRequest, GetLatestProvidersRequest, GetPackageRequest, GetReplacementRequest, ListBundlesRequest,
-    ListPackageRequest, PackageName,
+    ChannelEntry, GetAllProvidersRequest, GetAllReplacementsRequest, GetBundleInChannelRequest,
+    GetBundleRequest, GetDefaultProviderRequest, GetLatestProvidersRequest, GetPackageRequest,
+    GetReplacementRequest, ListBundlesRequest, ListPackageRequest, PackageName,
 };
 use super::server::registry_server::Registry;
 use crate::store::{self, CurrentStore, RegistryChannel, RegistryEntry, Store, StoreError};
@@ -44,13 +44,13 @@ pub(super) fn store_of(current: &CurrentStore) -> Result<Store, Status> {
 
 /// What the store can tell of packages.
 fn registry_of(store: &Store) -> Result<store::Registry<'_>, Status> {
-    store
-        .registry()
-        .ok_or_else(|| Status::failed_precondition("the catalog was stored without being validated; build it again"))
+    store.registry().ok_or_else(|| {
+        Status::failed_precondition("the catalog was stored without being validated; build it again")
+    })
 }
 
 /// A damaged store is the server's fault, not the caller's.
-pub(super) fn damaged(error: StoreError) -> Status {
+pub(super) fn damaged(error: &StoreError) -> Status {
     Status::data_loss(error.to_string())
 }
 
@@ -80,7 +80,9 @@ fn channel_of<'a>(
 
 /// A bundle as the calls for one send it: with manifests and without edges.
 fn single(entry: &RegistryEntry<'_>) -> Result<Response<Encoded>, Status> {
-    Ok(Response::new(Encoded::of(entry.single_message().map_err(damaged)?)))
+    Ok(Response::new(Encoded::of(
+        entry.single_message().map_err(|error| damaged(&error))?,
+    )))
 }
 
 /// A channel entry that says that a bundle follows `replaces`.
@@ -147,7 +149,9 @@ impl Registry for RegistryService {
         let package = registry_of(&store)?
             .package(name)
             .ok_or_else(|| not_found(format!("package {} not found", quoted(name))))?;
-        Ok(Response::new(Encoded::whole(package.message().map_err(damaged)?)))
+        Ok(Response::new(Encoded::whole(
+            package.message().map_err(|error| damaged(&error))?,
+        )))
     }
 
     async fn get_bundle(&self, request: Request<GetBundleRequest>) -> Result<Response<Encoded>, Status> {
@@ -174,7 +178,10 @@ impl Registry for RegistryService {
         request: Request<GetBundleInChannelRequest>,
     ) -> Result<Response<Encoded>, Status> {
         let store = self.store()?;
-        let GetBundleInChannelRequest { pkg_name, channel_name } = request.get_ref();
+        let GetBundleInChannelRequest {
+            pkg_name,
+            channel_name,
+        } = request.get_ref();
         let channel = channel_of(registry_of(&store)?, pkg_name, &quoted(pkg_name), channel_name)?;
         let head = channel
             .head()
@@ -191,7 +198,9 @@ impl Registry for RegistryService {
         let mut found = Vec::new();
         for entry in registry_of(&store)?.entries() {
             let replaces = usize::from(entry.replaces() == name);
-            let skips = entry.skips().filter(|skip| skip == name && *skip != entry.replaces());
+            let skips = entry
+                .skips()
+                .filter(|skip| skip == name && *skip != entry.replaces());
             found.extend((0..replaces + skips.count()).map(|_| channel_entry(&entry, entry.replaces())));
         }
         if found.is_empty() {
@@ -212,8 +221,9 @@ impl Registry for RegistryService {
         } = request.get_ref();
         // Here, and only here, upstream doesn't quote the package.
         let channel = channel_of(registry_of(&store)?, pkg_name, pkg_name, channel_name)?;
-        let follows =
-            |entry: &RegistryEntry<'_>| entry.replaces() == csv_name || entry.skips().any(|skip| skip == csv_name);
+        let follows = |entry: &RegistryEntry<'_>| {
+            entry.replaces() == csv_name || entry.skips().any(|skip| skip == csv_name)
+        };
         let entry = channel.entries().find(follows).ok_or_else(|| {
             not_found(format!(
                 "no entry found for package {}, channel {}",
@@ -237,7 +247,12 @@ impl Registry for RegistryService {
             .flat_map(|entry| ways_into(&entry, |_| true))
             .collect();
         if found.is_empty() {
-            return Err(nothing_provides("channel entries found that provide", group, version, kind));
+            return Err(nothing_provides(
+                "channel entries found that provide",
+                group,
+                version,
+                kind,
+            ));
         }
         Ok(collected(found))
     }
@@ -259,7 +274,12 @@ impl Registry for RegistryService {
             }
         }
         if found.is_empty() {
-            return Err(nothing_provides("channel entries found that provide", group, version, kind));
+            return Err(nothing_provides(
+                "channel entries found that provide",
+                group,
+                version,
+                kind,
+            ));
         }
         Ok(collected(found))
     }
@@ -278,27 +298,48 @@ impl Registry for RegistryService {
             .filter(RegistryEntry::is_head)
             .collect();
         if heads.is_empty() {
-            return Err(nothing_provides("channel entries found that provide", group, version, kind));
+            return Err(nothing_provides(
+                "channel entries found that provide",
+                group,
+                version,
+                kind,
+            ));
         }
         let of_default_channel = |entry: &&RegistryEntry<'_>| {
             registry
                 .package(entry.package())
                 .is_some_and(|package| package.default_channel() == entry.channel())
         };
-        let first = heads.iter().filter(of_default_channel).min_by_key(|entry| entry.package());
+        let first = heads
+            .iter()
+            .filter(of_default_channel)
+            .min_by_key(|entry| entry.package());
         match first {
             Some(entry) => single(entry),
-            None => Err(nothing_provides("entry found that provides", group, version, kind)),
+            None => Err(nothing_provides(
+                "entry found that provides",
+                group,
+                version,
+                kind,
+            )),
         }
     }
 
-    async fn list_bundles(&self, _: Request<ListBundlesRequest>) -> Result<Response<Self::ListBundlesStream>, Status> {
+    async fn list_bundles(
+        &self,
+        _: Request<ListBundlesRequest>,
+    ) -> Result<Response<Self::ListBundlesStream>, Status> {
         let store = self.store()?;
         let count = registry_of(&store)?.entry_count();
         // The store is kept until the last bundle is sent, whatever is served by then.
         let bundles = (0..count).filter_map(move |position| {
             let entry = store.registry()?.entry(position)?;
-            Some(entry.listed_message().map(Encoded::whole).map_err(damaged))
+            Some(
+                entry
+                    .listed_message()
+                    .map(Encoded::whole)
+                    .map_err(|error| damaged(&error)),
+            )
         });
         Ok(Response::new(Box::pin(stream::iter(bundles))))
     }

@@ -158,7 +158,9 @@ impl Content {
     pub(super) fn line(&self, position: usize, record: &MetaRecord) -> Result<&[u8], StoreError> {
         let line = (|| {
             let start = usize::try_from(record.offset).ok()?;
-            let end = start.checked_add(record.length as usize)?.checked_add(line_end(record.length))?;
+            let end = start
+                .checked_add(record.length as usize)?
+                .checked_add(line_end(record.length))?;
             self.section(Section::Content).get(start..end)
         })()
         .ok_or_else(|| self.unusable(Flaw::Inconsistent("index")))?;
@@ -191,7 +193,11 @@ impl Content {
     }
 
     /// The encoded message of a package.
-    pub(super) fn package_message(&self, position: usize, record: &PackageRecord) -> Result<&[u8], StoreError> {
+    pub(super) fn package_message(
+        &self,
+        position: usize,
+        record: &PackageRecord,
+    ) -> Result<&[u8], StoreError> {
         let message = self.message(record.message_offset, u64::from(record.message_length))?;
         self.read_packages
             .once(position, || self.check("messages", record.checksum, message))?;
@@ -199,14 +205,22 @@ impl Content {
     }
 
     /// The encoded message of a channel entry.
-    pub(super) fn entry_message(&self, position: usize, record: &EntryRecord) -> Result<EntryMessage<'_>, StoreError> {
+    pub(super) fn entry_message(
+        &self,
+        position: usize,
+        record: &EntryRecord,
+    ) -> Result<EntryMessage<'_>, StoreError> {
         let lengths = [record.inlined_length, record.common_length, record.edges_length].map(u64::from);
         let whole = self.message(record.message_offset, lengths.iter().sum())?;
         self.read_entries
             .once(position, || self.check("messages", record.checksum, whole))?;
         let (inlined, rest) = whole.split_at(record.inlined_length as usize);
         let (common, _) = rest.split_at(record.common_length as usize);
-        Ok(EntryMessage { whole, inlined, common })
+        Ok(EntryMessage {
+            whole,
+            inlined,
+            common,
+        })
     }
 
     fn message(&self, offset: u64, length: u64) -> Result<&[u8], StoreError> {

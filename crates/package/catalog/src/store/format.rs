@@ -91,7 +91,9 @@ impl Section {
     fn record_length(self) -> usize {
         match self {
             Self::Content | Self::Messages | Self::Strings => 1,
-            Self::StringOffsets | Self::BySchema | Self::ByPackage | Self::ByName | Self::Lists => u32::LENGTH,
+            Self::StringOffsets | Self::BySchema | Self::ByPackage | Self::ByName | Self::Lists => {
+                u32::LENGTH
+            }
             Self::Metas => MetaRecord::LENGTH,
             Self::Packages => PackageRecord::LENGTH,
             Self::Channels => ChannelRecord::LENGTH,
@@ -191,7 +193,9 @@ impl Header {
                 length: u64::take(field(start + 8)?).ok_or(Flaw::Truncated)?,
                 checksum: u32::take(field(start + 16)?).ok_or(Flaw::Truncated)?,
             };
-            let range = extent.range(file.len()).ok_or(Flaw::Inconsistent("section table"))?;
+            let range = extent
+                .range(file.len())
+                .ok_or(Flaw::Inconsistent("section table"))?;
             if !range.len().is_multiple_of(section.record_length()) {
                 return Err(Flaw::Inconsistent("section table"));
             }
@@ -459,6 +463,9 @@ mod tests {
         assert_eq!(flawed(&|bytes| bytes[100] ^= 1), Err(Flaw::Checksum("header")));
         assert_eq!(flawed(&|bytes| bytes.truncate(300)), Err(Flaw::Truncated));
         assert_eq!(flawed(&|bytes| bytes.push(0)), Err(Flaw::Truncated));
-        assert_eq!(Header::decode(&good, &Digest::of(b"other")), Err(Flaw::OtherDigest));
+        assert_eq!(
+            Header::decode(&good, &Digest::of(b"other")),
+            Err(Flaw::OtherDigest)
+        );
     }
 }

@@ -106,9 +106,9 @@ fn having(content: &Content, field: usize, symbol: u32) -> Table<'_, u32> {
     let order = content.table::<u32>(section);
     let metas = content.metas();
     let field_of = |position: &u32| {
-        metas
-            .get(*position as usize)
-            .map_or(u32::MAX, |record| [record.schema, record.package, record.name][field])
+        metas.get(*position as usize).map_or(u32::MAX, |record| {
+            [record.schema, record.package, record.name][field]
+        })
     };
     let start = order.partition_point(|position| field_of(position) < symbol);
     let end = order.partition_point(|position| field_of(position) <= symbol);

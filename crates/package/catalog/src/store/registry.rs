@@ -32,11 +32,14 @@ impl<'a> Registry<'a> {
     pub fn packages(self) -> impl ExactSizeIterator<Item = RegistryPackage<'a>> {
         let content = self.content;
         let packages = content.table::<PackageRecord>(Section::Packages);
-        packages.iter().enumerate().map(move |(position, record)| RegistryPackage {
-            content,
-            position,
-            record,
-        })
+        packages
+            .iter()
+            .enumerate()
+            .map(move |(position, record)| RegistryPackage {
+                content,
+                position,
+                record,
+            })
     }
 
     /// A package by its name.

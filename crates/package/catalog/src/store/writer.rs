@@ -17,7 +17,7 @@ use super::format::{Extent, HEADER_LENGTH, Header, MetaRecord, Record as _, Sect
 use super::registry::{EncodedTables, PackageError, PackageObject, RegistryTables};
 use super::symbols::{Collected, Collector};
 use super::{Store, file_of};
-use crate::reading::MetaRef;
+use crate::reading::{self, MetaRef, ReadError, Source};
 use crate::validation;
 
 /// How the name of an unfinished store ends.
@@ -43,11 +43,17 @@ pub enum BuildError {
     /// The store can't be written.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The catalog can't be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
     /// An object of a custom schema has a schema or package that can't be asked for.
     #[error("invalid custom schema meta: {0}")]
     CustomSchema(String),
     /// A package breaks a rule.
-    #[error("build package index: process package {}: {cause}", gotemplate::format::quoted(package))]
+    #[error(
+        "build package index: process package {}: {cause}",
+        gotemplate::format::quoted(package)
+    )]
     Package {
         /// The package.
         package: String,
@@ -96,6 +102,11 @@ impl StoreWriter {
         };
         writer.append(&[0; HEADER_LENGTH])?;
         Ok(writer)
+    }
+
+    /// Adds every object of a catalog.
+    pub fn push_all(&mut self, source: Source<'_>) -> Result<(), BuildError> {
+        reading::for_each(source, |meta| Ok(self.push(meta)?))
     }
 
     /// Adds the next object of the walk.
@@ -214,8 +225,12 @@ impl StoreWriter {
     fn map(&self, members: &[Member]) -> Result<MappedPackage, StoreError> {
         let start = members.iter().map(|member| member.start).min().unwrap_or(0);
         let end = members.iter().map(|member| member.end).max().unwrap_or(start);
-        let bytes = map_part(self.file.get_ref().as_file(), HEADER_LENGTH as u64 + start, end - start)
-            .map_err(StoreError::io("read back", &self.directory))?;
+        let bytes = map_part(
+            self.file.get_ref().as_file(),
+            HEADER_LENGTH as u64 + start,
+            end - start,
+        )
+        .map_err(StoreError::io("read back", &self.directory))?;
         Ok(MappedPackage { bytes, start })
     }
 
@@ -319,7 +334,9 @@ impl StoreWriter {
     }
 
     fn flush(&mut self) -> Result<(), StoreError> {
-        self.file.flush().map_err(StoreError::io("write", &self.directory))
+        self.file
+            .flush()
+            .map_err(StoreError::io("write", &self.directory))
     }
 }
 
@@ -341,7 +358,9 @@ struct MappedPackage {
 impl MappedPackage {
     fn blob(&self, record: &MetaRecord) -> &[u8] {
         let start = (record.offset - self.start) as usize;
-        self.bytes.get(start..start + record.length as usize).unwrap_or_default()
+        self.bytes
+            .get(start..start + record.length as usize)
+            .unwrap_or_default()
     }
 }
 
@@ -356,7 +375,9 @@ fn map_part(file: &File, offset: u64, length: u64) -> std::io::Result<Mmap> {
 
 /// Removes what writers that were killed have left behind; others of them may still be at work.
 fn remove_abandoned(directory: &Path) {
-    let Ok(entries) = fs::read_dir(directory) else { return };
+    let Ok(entries) = fs::read_dir(directory) else {
+        return;
+    };
     for entry in entries.flatten() {
         let is_unfinished = entry.file_name().to_string_lossy().ends_with(UNFINISHED_SUFFIX);
         let is_abandoned = || {

@@ -91,7 +91,11 @@ impl RegistryTables {
                 }
                 let apis_start = counted(self.lists.len())?;
                 for api in &bundle.apis {
-                    let numbers = [names.number(&api.group)?, names.number(&api.version)?, names.number(&api.kind)?];
+                    let numbers = [
+                        names.number(&api.group)?,
+                        names.number(&api.version)?,
+                        names.number(&api.kind)?,
+                    ];
                     let number = self.api(numbers)?;
                     self.lists.push(Listed::Api(number));
                 }
@@ -155,7 +159,12 @@ impl RegistryTables {
     pub(crate) fn finish(mut self, names: &Collected) -> EncodedTables {
         let mut encoded = EncodedTables::default();
         for entry in &mut self.entries {
-            for text in [&mut entry.package, &mut entry.channel, &mut entry.name, &mut entry.replaces] {
+            for text in [
+                &mut entry.package,
+                &mut entry.channel,
+                &mut entry.name,
+                &mut entry.replaces,
+            ] {
                 *text = names.symbol(*text);
             }
         }
@@ -167,8 +176,13 @@ impl RegistryTables {
         for channel in &mut self.channels {
             channel.name = names.symbol(channel.name);
             let key = (channel.name, names.symbol(channel.entries_start));
-            let start = self.entries.partition_point(|entry| (entry.channel, entry.package) < key);
-            let head = self.entries[start..].iter().position(|entry| entry.is_head == 1).unwrap_or(0);
+            let start = self
+                .entries
+                .partition_point(|entry| (entry.channel, entry.package) < key);
+            let head = self.entries[start..]
+                .iter()
+                .position(|entry| entry.is_head == 1)
+                .unwrap_or(0);
             channel.entries_start = start as u32;
             channel.head = (start + head) as u32;
             channel.append(&mut encoded.channels);
@@ -180,7 +194,12 @@ impl RegistryTables {
         }
         let mut apis: Vec<([u32; 3], u32)> = (0..)
             .zip(&self.apis)
-            .map(|(number, api)| ([api.group, api.version, api.kind].map(|text| names.symbol(text)), number))
+            .map(|(number, api)| {
+                (
+                    [api.group, api.version, api.kind].map(|text| names.symbol(text)),
+                    number,
+                )
+            })
             .collect();
         apis.sort_unstable();
         let mut positions = vec![0; apis.len()];

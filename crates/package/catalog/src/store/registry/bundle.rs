@@ -78,7 +78,11 @@ impl<'a> Bundle<'a> {
         for (position, property) in written.properties.into_iter().enumerate() {
             let WrittenProperty { kind, value } = property.unwrap_or_default();
             let value = value.ok_or_else(|| format!("properties[{position}]: the value is missing"))?;
-            properties.push(Property { kind, position, value });
+            properties.push(Property {
+                kind,
+                position,
+                value,
+            });
         }
         Ok(Self {
             name: written.name,
@@ -100,7 +104,9 @@ impl<'a> Bundle<'a> {
     }
 
     fn of_kind<'s>(&'s self, kind: &'s str) -> impl Iterator<Item = &'s Property<'a>> {
-        self.properties.iter().filter(move |property| property.kind == kind)
+        self.properties
+            .iter()
+            .filter(move |property| property.kind == kind)
     }
 
     /// The APIs that properties of a kind name.
@@ -133,8 +139,21 @@ impl<'a> Bundle<'a> {
         }
     }
 
+    /// The property that a `ClusterServiceVersion` can be made from.
+    fn metadata(&self) -> Result<Option<&Property<'a>>, String> {
+        let mut metadata = self.of_kind("olm.csv.metadata");
+        match (metadata.next(), metadata.count()) {
+            (first, 0) => Ok(first),
+            (_, more) => Err(format!(
+                "parse properties: expected at most 1 property of type \"olm.csv.metadata\", found {}",
+                more + 1
+            )),
+        }
+    }
+
     /// Appends the fields that are the same in every channel.
     pub(super) fn append_fields(&self, out: &mut Vec<u8>) -> Result<(), String> {
+        self.metadata()?;
         message::text(out, 6, &self.image);
         for (field, kind) in [(7, "olm.gvk"), (8, "olm.gvk.required")] {
             for api in self.apis(kind)? {
@@ -165,20 +184,16 @@ impl<'a> Bundle<'a> {
         Ok(())
     }
 
-    /// Appends the bundle's manifests and its ClusterServiceVersion, which may have to be made.
-    pub(super) fn append_manifests(&self, package: &PackageDetails<'_>, out: &mut Vec<u8>) -> Result<(), String> {
+    /// Appends the bundle's manifests and its `ClusterServiceVersion`, which may have to be made.
+    pub(super) fn append_manifests(
+        &self,
+        package: &PackageDetails<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), String> {
         let mut objects = self.objects()?;
         let mut service_version = objects.iter().position(|object| is_service_version(object));
-        let mut metadata = self.of_kind("olm.csv.metadata");
-        let (first, more) = (metadata.next(), metadata.count());
-        if more > 0 {
-            return Err(format!(
-                "parse properties: expected at most 1 property of type \"olm.csv.metadata\", found {}",
-                more + 1
-            ));
-        }
         let mut made = None;
-        if let (None, Some(property)) = (service_version, first) {
+        if let (None, Some(property)) = (service_version, self.metadata()?) {
             let text = self
                 .make_service_version(property.value, package)
                 .map_err(|error| format!("properties[{}]: {error}", property.position))?;
@@ -197,11 +212,18 @@ impl<'a> Bundle<'a> {
         Ok(())
     }
 
-    fn make_service_version(&self, metadata: Raw<'_>, package: &PackageDetails<'_>) -> Result<String, String> {
+    fn make_service_version(
+        &self,
+        metadata: Raw<'_>,
+        package: &PackageDetails<'_>,
+    ) -> Result<String, String> {
         let mut related_images = Vec::with_capacity(self.related_images.len());
         for image in &self.related_images {
             let fields = Fields::of(image)?;
-            related_images.push((fields.text("name")?.into_owned(), fields.text("image")?.into_owned()));
+            related_images.push((
+                fields.text("name")?.into_owned(),
+                fields.text("image")?.into_owned(),
+            ));
         }
         service_version::write(
             metadata,
@@ -235,7 +257,10 @@ impl<'a> Bundle<'a> {
                     .and_then(|encoded| decode(&encoded))
                     .map_err(|error| place(&parse, error))?;
             }
-            let convert = format!("convert bundle object property at index {} to JSON", property.position);
+            let convert = format!(
+                "convert bundle object property at index {} to JSON",
+                property.position
+            );
             objects.push(to_json(&data).map_err(|error| place(&convert, error))?);
         }
         Ok(objects)
@@ -256,7 +281,8 @@ fn decode(text: &str) -> Result<Vec<u8>, String> {
 fn to_json(data: &[u8]) -> Result<String, String> {
     let is_json = String::from_utf8_lossy(data).trim_start().starts_with('{');
     if is_json {
-        return String::from_utf8(data.to_vec()).map_err(|_| "string field contains invalid UTF-8".to_owned());
+        return String::from_utf8(data.to_vec())
+            .map_err(|_| "string field contains invalid UTF-8".to_owned());
     }
     let value = goyaml::to_value(data).map_err(|error| error.to_string())?;
     goyaml::json::to_string(&value, Escape::Html).map_err(|error| error.to_string())
@@ -329,7 +355,8 @@ impl<'de> Deserialize<'de> for WrittenBundle<'de> {
                     } else if is("properties") {
                         bundle.properties = map.next_value::<Option<_>>()?.unwrap_or(bundle.properties);
                     } else if is("relatedImages") {
-                        bundle.related_images = map.next_value::<Option<_>>()?.unwrap_or(bundle.related_images);
+                        bundle.related_images =
+                            map.next_value::<Option<_>>()?.unwrap_or(bundle.related_images);
                     } else {
                         map.next_value::<IgnoredAny>()?;
                     }

@@ -56,6 +56,9 @@ mod tests {
         texts(&mut out, 7, &["g", "", "K"]);
         // A tag and a length of one byte each stand before the message itself.
         let api = GroupVersionKind::decode(&out[2..]).unwrap();
-        assert_eq!((api.group.as_str(), api.version.as_str(), api.kind.as_str()), ("g", "", "K"));
+        assert_eq!(
+            (api.group.as_str(), api.version.as_str(), api.kind.as_str()),
+            ("g", "", "K")
+        );
     }
 }

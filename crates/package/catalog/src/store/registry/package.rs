@@ -76,7 +76,9 @@ impl<'a> Package<'a> {
     /// Joins the objects of a package, which are known to be valid.
     pub(super) fn of(objects: &[PackageObject<'a>]) -> Result<Self, String> {
         let of_schema = |schema| objects.iter().filter(move |object| object.schema == schema);
-        let object = of_schema("olm.package").next().ok_or("the olm.package object is missing")?;
+        let object = of_schema("olm.package")
+            .next()
+            .ok_or("the olm.package object is missing")?;
         let fields: Fields<'a> = raw::parse(object.blob)?;
         let mut package = Self {
             name: fields.text("name")?,
@@ -172,7 +174,12 @@ impl<'a> Channel<'a> {
         let followed: HashSet<&str> = self
             .entries
             .values()
-            .flat_map(|entry| entry.skips.iter().chain(Some(&entry.replaces).filter(|name| !name.is_empty())))
+            .flat_map(|entry| {
+                entry
+                    .skips
+                    .iter()
+                    .chain(Some(&entry.replaces).filter(|name| !name.is_empty()))
+            })
             .map(AsRef::as_ref)
             .collect();
         let heads: Vec<&str> = self
@@ -184,7 +191,10 @@ impl<'a> Channel<'a> {
         match heads.as_slice() {
             [] => Err("no channel head found in graph".to_owned()),
             [head] => Ok(head),
-            several => Err(format!("multiple channel heads found in graph: {}", several.join(", "))),
+            several => Err(format!(
+                "multiple channel heads found in graph: {}",
+                several.join(", ")
+            )),
         }
     }
 }

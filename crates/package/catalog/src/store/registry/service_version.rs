@@ -1,4 +1,4 @@
-//! A ClusterServiceVersion made from the `olm.csv.metadata` of a bundle, byte for byte as opm makes it.
+//! A `ClusterServiceVersion` made from the `olm.csv.metadata` of a bundle, byte for byte as opm makes it.
 //!
 //! opm decodes the metadata into Go structs and encodes them again: unknown fields disappear, the others get the
 //! structs' order, and HTML's characters are escaped. Canonical JSON has its texts in Go's form already, so here they
@@ -108,7 +108,7 @@ const API_SERVICES: Shape = Shape::Struct(&[
     optional("required", Shape::List(&API_SERVICE)),
 ]);
 
-/// What a ClusterServiceVersion says beyond the metadata.
+/// What a `ClusterServiceVersion` says beyond the metadata.
 #[derive(Debug, Default)]
 pub(super) struct Surroundings<'a> {
     /// The bundle's name.
@@ -123,11 +123,13 @@ pub(super) struct Surroundings<'a> {
     pub(super) description: &'a str,
 }
 
-/// Writes the ClusterServiceVersion.
+/// Writes the `ClusterServiceVersion`.
 pub(super) fn write(metadata: Raw<'_>, surroundings: &Surroundings<'_>) -> Result<String, String> {
     let fields = Fields::of(metadata)?;
     let mut out = String::with_capacity(metadata.get().len() + 512);
-    out.push_str(r#"{"kind":"ClusterServiceVersion","apiVersion":"operators.coreos.com/v1alpha1","metadata":"#);
+    out.push_str(
+        r#"{"kind":"ClusterServiceVersion","apiVersion":"operators.coreos.com/v1alpha1","metadata":"#,
+    );
     let mut object = ObjectWriter::begin(&mut out);
     object.text_if_any("name", surroundings.name);
     for name in ["labels", "annotations"] {
@@ -140,15 +142,33 @@ pub(super) fn write(metadata: Raw<'_>, surroundings: &Surroundings<'_>) -> Resul
     Ok(out)
 }
 
-fn write_specification(out: &mut String, fields: &Fields<'_>, surroundings: &Surroundings<'_>) -> Result<(), String> {
+fn write_specification(
+    out: &mut String,
+    fields: &Fields<'_>,
+    surroundings: &Surroundings<'_>,
+) -> Result<(), String> {
     let mut object = ObjectWriter::begin(out);
     // Without this strategy OLM's package server stumbles over what is missing.
-    object.key("install").push_str(r#"{"strategy":"deployment","spec":{"deployments":null}}"#);
+    object
+        .key("install")
+        .push_str(r#"{"strategy":"deployment","spec":{"deployments":null}}"#);
     text_of(surroundings.version, object.key("version"));
     object.field(optional("maturity", Shape::Text), "maturity", fields)?;
-    object.field(always("customresourcedefinitions", CUSTOM_RESOURCES), "crdDescriptions", fields)?;
-    object.field(always("apiservicedefinitions", API_SERVICES), "apiServiceDefinitions", fields)?;
-    object.field(optional("nativeAPIs", Shape::List(&GROUP_VERSION_KIND)), "nativeAPIs", fields)?;
+    object.field(
+        always("customresourcedefinitions", CUSTOM_RESOURCES),
+        "crdDescriptions",
+        fields,
+    )?;
+    object.field(
+        always("apiservicedefinitions", API_SERVICES),
+        "apiServiceDefinitions",
+        fields,
+    )?;
+    object.field(
+        optional("nativeAPIs", Shape::List(&GROUP_VERSION_KIND)),
+        "nativeAPIs",
+        fields,
+    )?;
     object.field(optional("minKubeVersion", Shape::Text), "minKubeVersion", fields)?;
     object.field(always("displayName", Shape::Text), "displayName", fields)?;
     if fields.text("description")?.is_empty() {
@@ -157,16 +177,31 @@ fn write_specification(out: &mut String, fields: &Fields<'_>, surroundings: &Sur
         object.field(optional("description", Shape::Text), "description", fields)?;
     }
     object.field(optional("keywords", TEXTS), "keywords", fields)?;
-    object.field(optional("maintainers", Shape::List(&MAINTAINER)), "maintainers", fields)?;
+    object.field(
+        optional("maintainers", Shape::List(&MAINTAINER)),
+        "maintainers",
+        fields,
+    )?;
     object.field(always("provider", LINK), "provider", fields)?;
     object.field(optional("links", Shape::List(&LINK)), "links", fields)?;
     if let Some((data, media_type)) = &surroundings.icon {
-        write_pairs(object.key("icon"), ["base64data", "mediatype"], [(data, media_type)]);
+        write_pairs(
+            object.key("icon"),
+            ["base64data", "mediatype"],
+            [(data, media_type)],
+        );
     }
-    object.field(optional("installModes", Shape::List(&INSTALL_MODE)), "installModes", fields)?;
+    object.field(
+        optional("installModes", Shape::List(&INSTALL_MODE)),
+        "installModes",
+        fields,
+    )?;
     object.key("cleanup").push_str(r#"{"enabled":false}"#);
     if !surroundings.related_images.is_empty() {
-        let images = surroundings.related_images.iter().map(|(name, image)| (name, image));
+        let images = surroundings
+            .related_images
+            .iter()
+            .map(|(name, image)| (name, image));
         write_pairs(object.key("relatedImages"), ["name", "image"], images);
     }
     object.end();
@@ -284,7 +319,10 @@ fn write_value(out: &mut String, shape: Shape, value: Option<Raw<'_>>) -> Result
             out.push_str(value.get());
         }
         (Shape::Integer, Some(value)) => {
-            value.get().parse::<i32>().map_err(|_| raw::not("a whole number", value))?;
+            value
+                .get()
+                .parse::<i32>()
+                .map_err(|_| raw::not("a whole number", value))?;
             out.push_str(value.get());
         }
         (Shape::Any, Some(value)) => escaped(value.get(), out),
