@@ -15,15 +15,26 @@ pub(super) fn create_folders(folder: &Path) -> io::Result<()> {
     if folder.is_dir() {
         return Ok(());
     }
-    if let Some(parent) = folder.parent() {
-        create_folders(parent)?;
-        match fs::create_dir(folder) {
-            Ok(()) => sync_folder(parent)?,
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error),
-        }
+    let parent = folder_of(folder);
+    if parent == folder {
+        // A current folder that was removed has nothing that it could be created in.
+        return Err(io::ErrorKind::NotFound.into());
     }
-    Ok(())
+    create_folders(parent)?;
+    match fs::create_dir(folder) {
+        Ok(()) => sync_folder(parent),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// The folder that something lies in; for a bare name that is the current one.
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
+        Some(parent) => parent,
+        None => Path::new("/"),
+    }
 }
 
 /// Puts `bytes` at `target`, in place of what was there; a reader sees the old or the new, never a part.
@@ -33,7 +44,7 @@ pub(super) fn replace(temporary: &Path, target: &Path, bytes: &[u8]) -> io::Resu
     let mut file = tempfile::NamedTempFile::new_in(temporary)?;
     file.write_all(bytes)?;
     file.as_file().sync_all()?;
-    let folder = target.parent().unwrap_or(Path::new("/"));
+    let folder = folder_of(target);
     create_folders(folder)?;
     file.persist(target).map_err(|error| error.error)?;
     sync_folder(folder)
@@ -41,7 +52,7 @@ pub(super) fn replace(temporary: &Path, target: &Path, bytes: &[u8]) -> io::Resu
 
 /// Moves a finished and synced file to `target`.
 pub(super) fn adopt(source: &Path, target: &Path) -> io::Result<()> {
-    let folder = target.parent().unwrap_or(Path::new("/"));
+    let folder = folder_of(target);
     create_folders(folder)?;
     fs::rename(source, target)?;
     sync_folder(folder)
@@ -49,7 +60,7 @@ pub(super) fn adopt(source: &Path, target: &Path) -> io::Result<()> {
 
 /// Makes sure that an empty file is at `target` and that it is as young as now.
 pub(super) fn mark(target: &Path) -> io::Result<()> {
-    let folder = target.parent().unwrap_or(Path::new("/"));
+    let folder = folder_of(target);
     create_folders(folder)?;
     match OpenOptions::new().write(true).create_new(true).open(target) {
         Ok(_) => sync_folder(folder),
@@ -70,9 +81,7 @@ pub(super) fn renew(target: &Path) -> io::Result<()> {
 pub(super) fn remove(target: &Path) -> io::Result<bool> {
     match fs::remove_file(target) {
         Ok(()) => {
-            if let Some(folder) = target.parent() {
-                sync_folder(folder)?;
-            }
+            sync_folder(folder_of(target))?;
             Ok(true)
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
@@ -108,4 +117,27 @@ pub(super) fn names_in(folder: &Path) -> io::Result<Vec<String>> {
         }
     }
     Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bare_name_lies_in_the_current_folder() {
+        for (path, folder) in [("registry", "."), ("a/b", "a"), ("/a", "/"), ("/", "/")] {
+            assert_eq!(folder_of(Path::new(path)), Path::new(folder), "{path}");
+        }
+    }
+
+    #[test]
+    fn folders_are_created_with_all_that_lead_to_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let deep = folder.path().join("a/b/c");
+        create_folders(&deep).unwrap();
+        create_folders(&deep).unwrap();
+        assert!(deep.is_dir());
+        fs::write(folder.path().join("file"), "").unwrap();
+        assert!(create_folders(&folder.path().join("file/below")).is_err());
+    }
 }
