@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use bundle::files::BundleFiles;
-use catalog::metadata::Metadata;
+use catalog::metadata::{self, Metadata, MigrationLevel};
 use catalog::objects::Catalog;
 use catalog::rendering::{RenderedBundle, render};
 
@@ -58,6 +58,53 @@ fn real_bundles_render_as_opm_renders_them() {
     }
     assert!(index.lines().count() > 100, "the index lists every bundle");
     written::report(&failures);
+}
+
+#[test]
+fn a_whole_catalog_is_migrated_as_its_bundles_are_and_minified_in_two_ways_alike() {
+    let Some(corpus) = corpus::open("catalog") else {
+        return;
+    };
+    let corpus = corpus.join("catalog-corpus");
+    let mut seen_descriptors = false;
+    for case in fs::read_dir(corpus.join("bundles-made")).expect("cases") {
+        let directory = case.expect("a case").path();
+        let files = BundleFiles::read_directory(&directory).expect("a bundle");
+        let Ok(plain) = render(&files, MADE_IMAGE) else {
+            continue;
+        };
+        let migrated = |metadata| {
+            let mut rendered = plain.clone();
+            rendered.migrate(metadata).ok().map(|()| json(&rendered))
+        };
+        let (full, minified) = (migrated(Metadata::Full), migrated(Metadata::Minified));
+        let mut catalog = Catalog {
+            bundles: vec![plain.bundle.clone()],
+            ..Catalog::default()
+        };
+        let migration = metadata::migrate(&mut catalog, MigrationLevel::All, Metadata::Full);
+        assert_eq!(
+            migration.ok().map(|()| written::json(&catalog)),
+            full,
+            "{directory:?}"
+        );
+        let (Some(full), Some(minified)) = (full, minified) else {
+            continue;
+        };
+        metadata::minify(&mut catalog);
+        let values = |text: &str| {
+            let stream = serde_json::Deserializer::from_str(text).into_iter::<serde_json::Value>();
+            stream.collect::<Result<Vec<_>, _>>().expect("JSON")
+        };
+        assert_eq!(
+            values(&written::json(&catalog)),
+            values(&minified),
+            "{directory:?}"
+        );
+        seen_descriptors |= full.contains("specDescriptors");
+        assert!(!minified.contains("specDescriptors"));
+    }
+    assert!(seen_descriptors, "some bundle has something to leave out");
 }
 
 #[test]
