@@ -61,13 +61,13 @@ pub enum MirrorsError {
     #[error("cannot look for {reference} at {location:?}, as {files} says: {cause}")]
     Rewrite {
         /// The image.
-        reference: Reference,
+        reference: Box<Reference>,
         /// The location.
         location: String,
         /// The configuration files.
         files: String,
         /// What is wrong with the resulting name.
-        cause: InvalidReference,
+        cause: Box<InvalidReference>,
     },
 }
 
@@ -220,10 +220,10 @@ impl Mirrors {
         let text = reference.to_string();
         let rest = matched_length(&text, prefix).map_or("", |length| &text[length..]);
         Reference::parse(&format!("{location}{rest}")).map_err(|cause| MirrorsError::Rewrite {
-            reference: reference.clone(),
+            reference: Box::new(reference.clone()),
             location: location.to_owned(),
             files: self.files_in_words(),
-            cause,
+            cause: Box::new(cause),
         })
     }
 

@@ -90,7 +90,7 @@ pub enum PolicyError {
     #[error("image {reference} is rejected by the signature policy {policy}: {reason}; sign it as the policy demands, or change the policy")]
     Rejected {
         /// The image.
-        reference: Reference,
+        reference: Box<Reference>,
         /// The policy's file.
         policy: String,
         /// Why, in upstream's words.
@@ -104,7 +104,7 @@ const EXAMPLE: &str = r#"{"default":[{"type":"insecureAcceptAnything"}]}"#;
 /// The kinds of signatures that decide about an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Needs {
-    /// OpenPGP signatures, kept beside the registry.
+    /// GPG signatures, kept beside the registry.
     pub simple_signing: bool,
     /// Sigstore signatures, kept in the registry.
     pub sigstore: bool,
@@ -113,7 +113,7 @@ pub struct Needs {
 /// The signatures that were found for an image; none of them is trusted yet.
 #[derive(Debug, Clone, Default)]
 pub struct Signatures {
-    /// OpenPGP messages.
+    /// GPG messages.
     pub simple_signing: Vec<Vec<u8>>,
     /// What cosign attached.
     pub sigstore: Vec<SigstoreSignature>,
@@ -236,7 +236,7 @@ impl Policy {
 
     fn rejected(&self, reference: &Reference, reason: String) -> PolicyError {
         PolicyError::Rejected {
-            reference: reference.clone(),
+            reference: Box::new(reference.clone()),
             policy: match &self.path {
                 Some(path) => path.display().to_string(),
                 None => "(built in)".to_owned(),

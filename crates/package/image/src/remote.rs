@@ -34,6 +34,7 @@ mod error;
 mod progress;
 mod pull;
 mod push;
+mod registry;
 mod retry;
 mod signatures;
 
@@ -42,7 +43,8 @@ pub use error::RemoteError;
 pub use progress::{Direction, Outcome, Progress, Silent};
 pub use retry::Retry;
 
-use connection::{Connection, Purpose, Registry, oci_reference};
+use connection::{Connection, Purpose};
+use registry::{Registry, oci_reference};
 
 /// How many blobs are moved at the same time: enough to fill a line, and what registries expect of one client.
 const DEFAULT_CONCURRENCY: NonZeroUsize = NonZeroUsize::new(4).expect("four is not zero");
@@ -62,7 +64,7 @@ pub struct RemoteOptions {
     pub mirrors: Mirrors,
     /// Which images may be used.
     pub policy: Policy,
-    /// Where OpenPGP signatures are kept.
+    /// Where GPG signatures are kept.
     pub lookaside: Lookaside,
     /// Trusted authorities beside the system's.
     pub certificates: Certificates,
@@ -110,7 +112,10 @@ impl fmt::Debug for RemoteOptions {
 
 impl RemoteOptions {
     /// Reads what the user and the system have configured for Docker and Podman.
-    pub fn from_surroundings(surroundings: &Surroundings, policy: &PolicySource) -> Result<Self, RemoteError> {
+    pub fn from_surroundings(
+        surroundings: &Surroundings,
+        policy: &PolicySource,
+    ) -> Result<Self, RemoteError> {
         Ok(Self {
             credentials: Credentials::from_surroundings(surroundings),
             mirrors: Mirrors::from_surroundings(surroundings)?,
@@ -180,35 +185,61 @@ impl Remote {
     /// Finds what a name stands for at the moment, without fetching it.
     pub async fn resolve(&self, reference: &Reference) -> Result<Descriptor, RemoteError> {
         let reference = reference.or_latest();
-        self.anywhere(&reference, async |endpoint| {
-            let connection = self.connect(&endpoint, Purpose::Pull).await?;
-            connection.resolve().await
-        })
-        .await
+        let mut places = self.places(&reference)?;
+        while let Some(place) = places.next() {
+            match self.resolve_at(&place).await {
+                Err(error) if !error.is_final() => places.failed(error),
+                result => return result,
+            }
+        }
+        Err(places.exhausted())
+    }
+
+    async fn resolve_at(&self, place: &Endpoint) -> Result<Descriptor, RemoteError> {
+        self.connect(place, Purpose::Pull).await?.resolve().await
     }
 
     /// Fetches the manifest or index that a name stands for, without anything that it names; the trust policy applies.
     pub async fn manifest(&self, reference: &Reference) -> Result<(Descriptor, Vec<u8>), RemoteError> {
         let reference = reference.or_latest();
         self.options.policy.refuse_early(&reference)?;
-        self.anywhere(&reference, async |endpoint| {
-            let connection = self.connect(&endpoint, Purpose::Pull).await?;
-            let (descriptor, bytes) = connection.manifest().await?;
-            self.check_policy(&connection, &reference, &[digest_of(&reference, &descriptor)?])
-                .await?;
-            Ok((descriptor, bytes))
-        })
-        .await
+        let mut places = self.places(&reference)?;
+        while let Some(place) = places.next() {
+            match self.manifest_at(&place, &reference).await {
+                Err(error) if !error.is_final() => places.failed(error),
+                result => return result,
+            }
+        }
+        Err(places.exhausted())
+    }
+
+    async fn manifest_at(
+        &self,
+        place: &Endpoint,
+        reference: &Reference,
+    ) -> Result<(Descriptor, Vec<u8>), RemoteError> {
+        let connection = self.connect(place, Purpose::Pull).await?;
+        let (descriptor, bytes) = connection.manifest().await?;
+        let digest = digest_of(reference, &descriptor)?;
+        self.check_policy(&connection, reference, &[digest]).await?;
+        Ok((descriptor, bytes))
     }
 
     /// Lists the tags of a repository, as the registry orders them.
     pub async fn tags(&self, reference: &Reference) -> Result<Vec<String>, RemoteError> {
-        let reference = reference.without_version();
-        self.anywhere(&reference.or_latest(), async |endpoint| {
-            let connection = self.connect(&endpoint, Purpose::Pull).await?;
-            connection.tags().await
-        })
-        .await
+        let reference = reference.without_version().or_latest();
+        let mut places = self.places(&reference)?;
+        while let Some(place) = places.next() {
+            match self.tags_at(&place).await {
+                Err(error) if !error.is_final() => places.failed(error),
+                result => return result,
+            }
+        }
+        Err(places.exhausted())
+    }
+
+    async fn tags_at(&self, place: &Endpoint) -> Result<Vec<String>, RemoteError> {
+        self.connect(place, Purpose::Pull).await?.tags().await
     }
 
     /// Fetches an image for Linux on an architecture (`amd64`, `arm64` …) into the store.
@@ -223,8 +254,13 @@ impl Remote {
     }
 
     /// Fetches an image for all its platforms into the store.
-    pub async fn pull_everything(&self, store: &ContentStore, reference: &Reference) -> Result<Pulled, RemoteError> {
-        self.pull_selected(store, reference, pull::Selection::Everything).await
+    pub async fn pull_everything(
+        &self,
+        store: &ContentStore,
+        reference: &Reference,
+    ) -> Result<Pulled, RemoteError> {
+        self.pull_selected(store, reference, pull::Selection::Everything)
+            .await
     }
 
     async fn pull_selected(
@@ -238,46 +274,47 @@ impl Remote {
         if let Some(pulled) = self.already_there(store, &reference, selection).await? {
             return Ok(pulled);
         }
-        self.anywhere(&reference, async |endpoint| {
-            let connection = self.connect(&endpoint, Purpose::Pull).await?;
-            self.pull_from(&connection, store, &reference, selection).await
-        })
-        .await
+        let mut places = self.places(&reference)?;
+        while let Some(place) = places.next() {
+            match self.pull_at(&place, store, &reference, selection).await {
+                Err(error) if !error.is_final() => places.failed(error),
+                result => return result,
+            }
+        }
+        Err(places.exhausted())
+    }
+
+    async fn pull_at(
+        &self,
+        place: &Endpoint,
+        store: &ContentStore,
+        reference: &Reference,
+        selection: pull::Selection<'_>,
+    ) -> Result<Pulled, RemoteError> {
+        let connection = self.connect(place, Purpose::Pull).await?;
+        self.pull_from(&connection, store, reference, selection).await
     }
 
     /// Publishes an image of the store under a name.
-    pub async fn push(&self, store: &ContentStore, root: &Descriptor, reference: &Reference) -> Result<(), RemoteError> {
+    pub async fn push(
+        &self,
+        store: &ContentStore,
+        root: &Descriptor,
+        reference: &Reference,
+    ) -> Result<(), RemoteError> {
         let reference = reference.or_latest();
         let endpoint = self.options.mirrors.push_target(&reference)?;
         let connection = self.connect(&endpoint, Purpose::Push).await?;
         self.push_to(&connection, store, root, &reference).await
     }
 
-    /// Asks each place where an image may be, until one delivers.
-    async fn anywhere<T>(
-        &self,
-        reference: &Reference,
-        ask: impl AsyncFn(Endpoint) -> Result<T, RemoteError>,
-    ) -> Result<T, RemoteError> {
-        let endpoints = self.options.mirrors.endpoints(reference)?;
-        let mut failures = Vec::new();
-        let mut last = None;
-        for endpoint in endpoints {
-            match ask(endpoint).await {
-                Err(error) if !error.is_final() => {
-                    failures.push(error.to_string());
-                    last = Some(error);
-                }
-                result => return result,
-            }
-        }
-        match last {
-            Some(error) if failures.len() == 1 => Err(error),
-            _ => Err(RemoteError::Everywhere {
-                reference: reference.clone(),
-                failures,
-            }),
-        }
+    /// Lists where an image may be.
+    fn places(&self, reference: &Reference) -> Result<Places, RemoteError> {
+        Ok(Places {
+            reference: reference.clone(),
+            left: self.options.mirrors.endpoints(reference)?.into_iter(),
+            failures: Vec::new(),
+        })
     }
 
     async fn connect(&self, endpoint: &Endpoint, purpose: Purpose) -> Result<Connection, RemoteError> {
@@ -285,13 +322,12 @@ impl Remote {
         let key = (endpoint.reference.registry().to_owned(), endpoint.insecure);
         let registry = {
             let mut registries = self.registries.lock().await;
-            match registries.get(&key) {
-                Some(registry) => registry.clone(),
-                None => {
-                    let registry = Arc::new(Registry::open(endpoint, &self.options, &login).await?);
-                    registries.insert(key, registry.clone());
-                    registry
-                }
+            if let Some(registry) = registries.get(&key) {
+                registry.clone()
+            } else {
+                let registry = Arc::new(Registry::open(endpoint, &self.options, &login).await?);
+                registries.insert(key, registry.clone());
+                registry
             }
         };
         let connection = Connection::new(registry, endpoint.reference.clone(), login, self.options.retry);
@@ -342,10 +378,43 @@ impl Remote {
     }
 }
 
+/// The places where an image may be, and what those said that were asked already.
+struct Places {
+    reference: Reference,
+    left: std::vec::IntoIter<Endpoint>,
+    failures: Vec<RemoteError>,
+}
+
+impl Places {
+    fn next(&mut self) -> Option<Endpoint> {
+        self.left.next()
+    }
+
+    fn failed(&mut self, error: RemoteError) {
+        self.failures.push(error);
+    }
+
+    /// The error when no place delivered: that of the only one, or all of them.
+    fn exhausted(mut self) -> RemoteError {
+        match self.failures.pop() {
+            Some(only) if self.failures.is_empty() => only,
+            last => RemoteError::Everywhere {
+                reference: Box::new(self.reference),
+                failures: self
+                    .failures
+                    .iter()
+                    .chain(&last)
+                    .map(ToString::to_string)
+                    .collect(),
+            },
+        }
+    }
+}
+
 fn digest_of(reference: &Reference, descriptor: &Descriptor) -> Result<Digest, RemoteError> {
     manifest::digest_of(descriptor).map_err(|source| RemoteError::Image {
-        reference: reference.clone(),
-        source,
+        reference: Box::new(reference.clone()),
+        source: Box::new(source),
     })
 }
 
@@ -396,7 +465,10 @@ impl Connection {
         }
         let media_type = media_type(&headers).unwrap_or(MediaType::Other(String::new()));
         let media_type = manifest_type(&media_type, &bytes);
-        Ok((manifest::descriptor(media_type, &found, bytes.len() as u64), bytes))
+        Ok((
+            manifest::descriptor(media_type, &found, bytes.len() as u64),
+            bytes,
+        ))
     }
 
     fn tampered(&self, what: &str, expected: Digest, found: Digest) -> RemoteError {
@@ -417,7 +489,12 @@ impl Connection {
             self.authorize(Purpose::Pull).await?;
             let client = &self.registry.client;
             let page = client
-                .list_tags(&reference, &auth, Some(TAGS_PER_PAGE), tags.last().map(String::as_str))
+                .list_tags(
+                    &reference,
+                    &auth,
+                    Some(TAGS_PER_PAGE),
+                    tags.last().map(String::as_str),
+                )
                 .await
                 .map_err(|error| {
                     let what = format!("repository {}", self.reference.name());
@@ -455,7 +532,9 @@ fn manifest_type(announced: &MediaType, bytes: &[u8]) -> MediaType {
     if manifest::is_manifest(&known) {
         return announced.clone();
     }
-    let said = serde_json::from_slice::<Typed>(bytes).ok().and_then(|typed| typed.media_type);
+    let said = serde_json::from_slice::<Typed>(bytes)
+        .ok()
+        .and_then(|typed| typed.media_type);
     match said {
         Some(name) if !name.is_empty() => MediaType::from(name.as_str()),
         _ => match Manifest::parse(&Digest::of(bytes), announced, bytes) {

@@ -12,7 +12,7 @@ use tokio::process::Command;
 use super::{Login, Secret};
 
 /// How long a helper may take. Some ask a cloud service; one that waits for a person must not hang a build forever.
-const TIME_LIMIT: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_mins(1);
 
 /// The longest answer that is read.
 const ANSWER_LIMIT: u64 = 1 << 20;

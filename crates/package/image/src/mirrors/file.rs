@@ -136,18 +136,17 @@ pub(super) fn parse(text: &str, role: Role) -> Result<BTreeMap<String, Registry>
         (Some(_), Role::Main) if is_current => {
             return Err("mixing sysregistry v1/v2 is not supported".to_owned());
         }
-        (Some(first), Role::Main) => converted(first)?,
+        (Some(first), Role::Main) => converted(&first)?,
         (None, _) => document.registry.unwrap_or_default(),
     };
-    if let Some(mode) = document.short_name_mode.filter(|mode| !mode.is_empty()) {
-        if !matches!(&*mode, "disabled" | "enforcing" | "permissive") {
-            return Err(format!("invalid short-name mode: {mode:?}"));
-        }
+    let mode = document.short_name_mode.unwrap_or_default();
+    if !matches!(&*mode, "" | "disabled" | "enforcing" | "permissive") {
+        return Err(format!("invalid short-name mode: {mode:?}"));
     }
     checked(registries)
 }
 
-fn converted(first: FirstFormat) -> Result<Vec<RegistryTable>, String> {
+fn converted(first: &FirstFormat) -> Result<Vec<RegistryTable>, String> {
     let mut tables: BTreeMap<String, RegistryTable> = BTreeMap::new();
     let mut table = |location: &str, change: fn(&mut RegistryTable)| -> Result<(), String> {
         let location = parse_location(location)?;

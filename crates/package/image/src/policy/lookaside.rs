@@ -1,4 +1,4 @@
-//! Where OpenPGP signatures are kept: beside the registry, at an address that `registries.d` names.
+//! Where GPG signatures are kept: beside the registry, at an address that `registries.d` names.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

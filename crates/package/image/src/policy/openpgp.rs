@@ -1,4 +1,4 @@
-//! Simple signing: OpenPGP messages whose text names an image.
+//! Simple signing: messages signed with GPG keys whose text names an image.
 
 use std::io::Read;
 
@@ -113,10 +113,12 @@ fn usable(key: &SignedPublicKey, signature: &Signature, now: Timestamp) -> Resul
     if !matches!(signature.typ(), Some(SignatureType::Binary | SignatureType::Text)) {
         return Err("signature error: it is not a signature of a text".to_owned());
     }
-    if let (Some(created), Some(lifetime)) = (signature.created(), signature.signature_expiration_time()) {
-        if lifetime.as_secs() != 0 && created.as_secs().saturating_add(lifetime.as_secs()) < now.as_secs() {
-            return Err("Signature expired".to_owned());
-        }
+    let created = signature.created().map_or(0, Timestamp::as_secs);
+    let lifetime = signature
+        .signature_expiration_time()
+        .map_or(0, pgp::types::Duration::as_secs);
+    if lifetime != 0 && created.saturating_add(lifetime) < now.as_secs() {
+        return Err("Signature expired".to_owned());
     }
     let fingerprint = key.primary_key.fingerprint();
     let is_revoked = key

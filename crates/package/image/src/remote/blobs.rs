@@ -8,8 +8,9 @@ use oci_client::client::BlobResponse;
 use oci_spec::image::Descriptor;
 use tokio::sync::mpsc;
 
-use super::connection::{Connection, Purpose, oci_reference};
+use super::connection::{Connection, Purpose};
 use super::pull::blocking;
+use super::registry::oci_reference;
 use super::{Direction, Outcome, Remote, RemoteError, error};
 use crate::content::{ContentError, ContentStore, Ingest};
 use crate::digest::Digest;

@@ -138,7 +138,7 @@ pub enum RemoteError {
     )]
     OtherDigest {
         /// The name.
-        reference: Reference,
+        reference: Box<Reference>,
         /// The image's digest.
         found: Digest,
     },
@@ -146,7 +146,7 @@ pub enum RemoteError {
     #[error("cannot fetch {reference} from any of its places: {}", failures.join("; then "))]
     Everywhere {
         /// The image.
-        reference: Reference,
+        reference: Box<Reference>,
         /// What each place said.
         failures: Vec<String>,
     },
@@ -157,9 +157,9 @@ pub enum RemoteError {
     #[error("image {reference}: {source}")]
     Image {
         /// The image.
-        reference: Reference,
+        reference: Box<Reference>,
         /// What is wrong with it.
-        source: ManifestError,
+        source: Box<ManifestError>,
     },
     /// The content store failed.
     #[error(transparent)]
@@ -276,8 +276,8 @@ impl Context<'_> {
             OciDistributionError::ServerError { code, message, .. } => {
                 self.status(code, action, what, message.as_bytes())
             }
-            OciDistributionError::UnauthorizedError { .. } => self.unauthorized(401),
-            OciDistributionError::AuthenticationFailure(_) => self.unauthorized(401),
+            OciDistributionError::UnauthorizedError { .. }
+            | OciDistributionError::AuthenticationFailure(_) => self.unauthorized(401),
             OciDistributionError::ImageManifestNotFoundError(_) => self.status(404, action, what, b""),
             OciDistributionError::RegistryError { envelope, .. } => {
                 let message = envelope

@@ -170,8 +170,8 @@ async fn gather(
     selection: Selection<'_>,
 ) -> Result<Manifests, RemoteError> {
     let broken = |source| RemoteError::Image {
-        reference: reference.clone(),
-        source,
+        reference: Box::new(reference.clone()),
+        source: Box::new(source),
     };
     let mut documents = Vec::new();
     let mut blobs = BTreeMap::new();

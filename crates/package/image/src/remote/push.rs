@@ -6,8 +6,9 @@ use oci_spec::image::Descriptor;
 use reqwest::header::HeaderValue;
 use tokio_util::io::ReaderStream;
 
-use super::connection::{Connection, Purpose, oci_reference};
+use super::connection::{Connection, Purpose};
 use super::pull::blocking;
+use super::registry::oci_reference;
 use super::{Direction, Outcome, Remote, RemoteError, digest_of};
 use crate::content::ContentStore;
 use crate::digest::Digest;
@@ -28,7 +29,7 @@ impl Remote {
         let root_digest = digest_of(reference, root)?;
         if reference.digest().is_some_and(|digest| digest != root_digest) {
             return Err(RemoteError::OtherDigest {
-                reference: reference.clone(),
+                reference: Box::new(reference.clone()),
                 found: root_digest,
             });
         }
@@ -45,8 +46,8 @@ impl Remote {
                     .into())
                 })
                 .map_err(|source| RemoteError::Image {
-                    reference: reference.clone(),
-                    source,
+                    reference: Box::new(reference.clone()),
+                    source: Box::new(source),
                 })?
         };
         let mut manifests = Vec::new();

@@ -47,7 +47,7 @@ pub(super) async fn fetch(
         let reference = connection.reference.with_tag(&tag)?;
         match connection.manifest_of(&reference).await {
             Ok((descriptor, bytes)) => {
-                attached(connection, &descriptor, &bytes, &mut signatures.sigstore).await?
+                attached(connection, &descriptor, &bytes, &mut signatures.sigstore).await?;
             }
             Err(RemoteError::NotFound { .. }) => {}
             Err(error) => return Err(error),
@@ -98,7 +98,7 @@ async fn from_lookaside(
     Ok(signatures)
 }
 
-/// OpenShift's registry keeps signatures itself.
+/// The registry of `OpenShift` keeps signatures itself.
 async fn from_extension(connection: &Connection, digest: &Digest) -> Result<Vec<Vec<u8>>, RemoteError> {
     #[derive(Deserialize)]
     struct Listing {
@@ -167,8 +167,8 @@ async fn attached(
     signatures: &mut Vec<SigstoreSignature>,
 ) -> Result<(), RemoteError> {
     let broken = |source| RemoteError::Image {
-        reference: connection.reference.clone(),
-        source,
+        reference: Box::new(connection.reference.clone()),
+        source: Box::new(source),
     };
     let digest = digest_of(&connection.reference, descriptor)?;
     let Manifest::Image(image) = Manifest::parse(&digest, descriptor.media_type(), bytes).map_err(broken)?

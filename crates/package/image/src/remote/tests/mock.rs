@@ -57,6 +57,7 @@ pub(super) struct Contents {
     /// By `repository tag-or-digest`.
     pub(super) manifests: HashMap<String, (String, Vec<u8>)>,
     uploads: HashMap<String, Vec<u8>>,
+    sessions: usize,
     /// What was asked, without the greeting.
     pub(super) requests: Vec<String>,
     tokens: usize,
@@ -360,19 +361,22 @@ impl Contents {
         };
         match *method {
             Method::POST => {
-                if let (Some(digest), Some(from), false) =
-                    (parameter("mount"), parameter("from"), self.faults.no_mounts)
-                {
-                    if let Some(bytes) = self.blobs.get(&format!("{from} {digest}")).cloned() {
-                        self.blobs.insert(format!("{repository} {digest}"), bytes);
-                        return with(
-                            201,
-                            &[("location", &format!("/v2/{repository}/blobs/{digest}"))],
-                            "",
-                        );
-                    }
+                let source = parameter("mount")
+                    .zip(parameter("from"))
+                    .filter(|_| !self.faults.no_mounts);
+                let found = source.and_then(|(digest, from)| {
+                    Some((self.blobs.get(&format!("{from} {digest}"))?.clone(), digest))
+                });
+                if let Some((bytes, digest)) = found {
+                    self.blobs.insert(format!("{repository} {digest}"), bytes);
+                    return with(
+                        201,
+                        &[("location", &format!("/v2/{repository}/blobs/{digest}"))],
+                        "",
+                    );
                 }
-                let session = format!("{repository}/blobs/uploads/{}", self.uploads.len());
+                self.sessions += 1;
+                let session = format!("{repository}/blobs/uploads/{}", self.sessions);
                 self.uploads.insert(session.clone(), Vec::new());
                 with(202, &[("location", &format!("/v2/{session}?state=x"))], "")
             }

@@ -499,3 +499,19 @@ async fn an_insecure_registry_may_speak_plain_http() {
         .await
         .expect_err("not encrypted");
 }
+
+/// Controllers and servers run these on any thread.
+#[test]
+fn what_is_under_way_may_move_between_threads() {
+    fn moves<T: Send>(_: T) {}
+    let remote = remote();
+    let store = ContentStore::temporary().expect("a store");
+    let name = Reference::parse("quay.io/a:1").expect("a reference");
+    let root = manifest::descriptor(MediaType::ImageManifest, &Digest::of(b""), 0);
+    moves(remote.pull(&store, &name, "amd64"));
+    moves(remote.pull_everything(&store, &name));
+    moves(remote.push(&store, &root, &name));
+    moves(remote.resolve(&name));
+    moves(remote.manifest(&name));
+    moves(remote.tags(&name));
+}
