@@ -4,9 +4,9 @@
 //! <root>/blobs/sha256/<hex>    whole blobs; only a rename puts one here, after its digest was verified and synced
 //! <root>/partial/<hex>         what has arrived of a blob; the writer holds an exclusive lock on it
 //! <root>/partial/unnamed-<id>  content whose digest is known only when it ends
-//! <root>/pins/<hex>            lock files: a shared lock keeps the blob from being evicted
+//! <root>/pins/<id>             the blobs that one process keeps from being evicted; it holds the lock of the file
 //! <root>/aside/<hex>           blobs whose bytes no longer have their digest, kept for whoever looks into it
-//! <root>/lock                  held while room is made
+//! <root>/lock                  held alone by who makes room, and together by who pins
 //! ```
 //!
 //! Any number of processes may share a root. A process that is killed leaves at most a partial behind, which the next
@@ -14,6 +14,7 @@
 
 mod damage;
 mod error;
+mod file_lock;
 mod ingest;
 mod pin;
 mod room;
@@ -50,6 +51,7 @@ struct Inner {
     root: PathBuf,
     capacity: u64,
     usage: Mutex<room::Usage>,
+    pins: Mutex<pin::Pins>,
     /// Present for a store that goes away with its last user, which therefore needs no syncing either.
     temporary: Option<tempfile::TempDir>,
 }
@@ -71,12 +73,17 @@ impl ContentStore {
         Self::create(directory.path().to_path_buf(), u64::MAX, Some(directory))
     }
 
-    fn create(root: PathBuf, capacity: u64, temporary: Option<tempfile::TempDir>) -> Result<Self, ContentError> {
+    fn create(
+        root: PathBuf,
+        capacity: u64,
+        temporary: Option<tempfile::TempDir>,
+    ) -> Result<Self, ContentError> {
         let store = Self {
             inner: Arc::new(Inner {
                 root,
                 capacity,
                 usage: Mutex::default(),
+                pins: Mutex::default(),
                 temporary,
             }),
         };
@@ -173,7 +180,7 @@ impl ContentStore {
     /// The wait blocks the thread, and a thread that waits for its own other [`Ingest`] of the same blob waits forever.
     pub fn ingest(&self, digest: &Digest, size: Option<u64>) -> Result<Ingest, ContentError> {
         loop {
-            if let Some(ingest) = Ingest::named(self, digest, size, pin::Wait::Yes)? {
+            if let Some(ingest) = Ingest::named(self, digest, size, file_lock::Wait::Yes)? {
                 return Ok(ingest);
             }
         }
@@ -181,7 +188,7 @@ impl ContentStore {
 
     /// Continues or starts writing the blob with this digest, or returns nothing while anybody else writes it.
     pub fn try_ingest(&self, digest: &Digest, size: Option<u64>) -> Result<Option<Ingest>, ContentError> {
-        Ingest::named(self, digest, size, pin::Wait::No)
+        Ingest::named(self, digest, size, file_lock::Wait::No)
     }
 
     /// Starts writing content whose digest is known only when it ends.

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use image::build::{self, ARCHITECTURES, ImageSettings};
 use image::content::ContentStore;
-use image::layer::{Compression, Format, LayerFiles};
+use image::layer::{Compression, LayerFiles};
 use image::layout::{self, NamedImage};
 use image::unpack::{self, Limits};
 
@@ -23,7 +23,7 @@ fn skopeo(arguments: &[&str]) -> Option<String> {
     Some(String::from_utf8(output.stdout).unwrap())
 }
 
-fn image(store: &ContentStore, format: Format, compression: Compression) -> NamedImage {
+fn image(store: &ContentStore, compression: Compression) -> NamedImage {
     let mut files = LayerFiles::new();
     files.add_bytes("manifests/a.yaml", "a: 1\n", 0o644).unwrap();
     files.add_bytes("bin/program", "#!", 0o755).unwrap();
@@ -37,7 +37,6 @@ fn image(store: &ContentStore, format: Format, compression: Compression) -> Name
         annotations: [("title".to_owned(), "stack".to_owned())].into(),
         entrypoint: vec!["/bin/program".to_owned()],
         working_directory: Some("/".to_owned()),
-        format,
         ..ImageSettings::default()
     };
     NamedImage {
@@ -55,12 +54,25 @@ fn address(transport: &str, path: &Path) -> String {
 fn assert_imports(path: &Path) {
     let store = ContentStore::temporary().unwrap();
     let imported = layout::import(&store, path).unwrap();
-    let found = unpack::files(&store, &imported.images[0].descriptor, &["manifests"], &Limits::IN_MEMORY).unwrap();
+    let found = unpack::files(
+        &store,
+        &imported.images[0].descriptor,
+        &["manifests"],
+        &Limits::IN_MEMORY,
+    )
+    .unwrap();
     assert_eq!(found.files["manifests/a.yaml"], b"a: 1\n", "{}", path.display());
     assert_eq!(found.labels["package"], "stack");
     let directory = tempfile::tempdir().unwrap();
     let target = directory.path().join("files");
-    unpack::to_directory(&store, &imported.images[0].descriptor, &target, &[], &Limits::ON_DISK).unwrap();
+    unpack::to_directory(
+        &store,
+        &imported.images[0].descriptor,
+        &target,
+        &[],
+        &Limits::ON_DISK,
+    )
+    .unwrap();
     assert_eq!(std::fs::read(target.join("bin/link")).unwrap(), b"#!");
 }
 
@@ -69,15 +81,10 @@ fn skopeo_reads_what_is_written_and_its_copies_are_read_again() {
     if skopeo(&["--version"]).is_none() {
         return;
     }
-    for (format, compression) in [
-        (Format::Oci, Compression::Gzip),
-        (Format::Oci, Compression::Zstd),
-        (Format::Oci, Compression::None),
-        (Format::Docker, Compression::Gzip),
-    ] {
+    for compression in [Compression::Gzip, Compression::Zstd, Compression::None] {
         let work = tempfile::tempdir().unwrap();
         let store = ContentStore::temporary().unwrap();
-        let images = [image(&store, format, compression)];
+        let images = [image(&store, compression)];
         let directory = work.path().join("layout");
         layout::export_directory(&store, &images, &directory).unwrap();
         let tar = work.path().join("layout.tar");
@@ -96,6 +103,10 @@ fn skopeo_reads_what_is_written_and_its_copies_are_read_again() {
             std::fs::remove_dir_all(&copy).unwrap();
         }
         for transport in ["oci-archive", "docker-archive"] {
+            // Docker's formats have no layers with zstd.
+            if transport == "docker-archive" && compression == Compression::Zstd {
+                continue;
+            }
             let copy = work.path().join(format!("{transport}.tar"));
             let to = format!("{transport}:{}:example.com/stack:v1", copy.display());
             skopeo(&["copy", &address("oci", &directory), &to]).unwrap();

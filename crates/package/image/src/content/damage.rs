@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::{self, Read};
 
-use super::pin::{Kind, Wait, locked};
+use super::file_lock::{Kind, Wait, locked};
 use super::{ContentError, ContentStore, is_still_at};
 use crate::digest::{Digest, Hasher};
 

@@ -33,7 +33,9 @@ pub enum ContentError {
         aside: PathBuf,
     },
     /// What was written doesn't have the digest that was promised; nothing of it was kept.
-    #[error("the content received for blob {expected} has the digest {found}; it was thrown away, fetch it again")]
+    #[error(
+        "the content received for blob {expected} has the digest {found}; it was thrown away, fetch it again"
+    )]
     WrongDigest {
         /// The digest that was promised.
         expected: Digest,
@@ -41,7 +43,9 @@ pub enum ContentError {
         found: Digest,
     },
     /// What was written is longer or shorter than was promised.
-    #[error("the content received for blob {digest} is {found} bytes long instead of {expected}; fetch it again")]
+    #[error(
+        "the content received for blob {digest} is {found} bytes long instead of {expected}; fetch it again"
+    )]
     WrongSize {
         /// The blob that was written.
         digest: Digest,
@@ -128,10 +132,12 @@ impl From<ContentError> for io::Error {
         let kind = match &error {
             ContentError::Missing { .. } => io::ErrorKind::NotFound,
             ContentError::DiskFull { .. } => io::ErrorKind::StorageFull,
-            ContentError::BeyondCapacity { .. } | ContentError::TooLarge { .. } => io::ErrorKind::FileTooLarge,
-            ContentError::Damaged { .. } | ContentError::WrongDigest { .. } | ContentError::WrongSize { .. } => {
-                io::ErrorKind::InvalidData
+            ContentError::BeyondCapacity { .. } | ContentError::TooLarge { .. } => {
+                io::ErrorKind::FileTooLarge
             }
+            ContentError::Damaged { .. }
+            | ContentError::WrongDigest { .. }
+            | ContentError::WrongSize { .. } => io::ErrorKind::InvalidData,
             ContentError::Io { source, .. } => source.kind(),
         };
         Self::new(kind, error)

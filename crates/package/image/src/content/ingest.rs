@@ -4,8 +4,8 @@ use std::fs::{self, File};
 use std::io::{self, Read, Seek, Write};
 use std::path::PathBuf;
 
-use super::pin::{Kind, Wait, locked};
-use super::{ContentError, ContentStore, room, touch};
+use super::file_lock::{Kind, Wait, locked};
+use super::{ContentError, ContentStore, Pin, room, touch};
 use crate::digest::{Digest, Hasher};
 
 /// How many bytes of a partial are read at a time when its digest is computed anew.
@@ -129,13 +129,19 @@ impl Ingest {
     }
 
     /// Verifies what was written and makes it a blob of the store, so that a crash finds either all of it or nothing.
-    pub fn commit(mut self) -> Result<Digest, ContentError> {
+    pub fn commit(self) -> Result<Digest, ContentError> {
+        self.commit_pinned().map(|(digest, _)| digest)
+    }
+
+    /// Commits the blob so that it is pinned from the first moment.
+    pub fn commit_pinned(mut self) -> Result<(Digest, Pin), ContentError> {
         let Some(partial) = self.partial.take() else {
-            return self.expected.ok_or_else(|| ContentError::Io {
+            let digest = self.expected.ok_or_else(|| ContentError::Io {
                 path: self.store.root().to_path_buf(),
                 action: "finish a blob in",
                 source: io::ErrorKind::Unsupported.into(),
-            });
+            })?;
+            return self.store.pin(&digest).map(|pin| (digest, pin));
         };
         let Partial { file, path, hasher } = partial;
         let found = hasher.finish();
@@ -162,17 +168,18 @@ impl Ingest {
             }
             _ => {}
         }
+        let pin = self.store.pin(&digest)?;
         if self.is_present(&digest)? {
             let _ = fs::remove_file(&path);
-            return Ok(digest);
+            return Ok((digest, pin));
         }
-        if self.store.is_durable() {
-            if let Err(error) = file.sync_all() {
-                if self.expected.is_none() {
-                    let _ = fs::remove_file(&path);
-                }
-                return Err(self.write_error(error, 0));
+        if self.store.is_durable()
+            && let Err(error) = file.sync_all()
+        {
+            if self.expected.is_none() {
+                let _ = fs::remove_file(&path);
             }
+            return Err(self.write_error(error, 0));
         }
         touch(&file);
         let target = self.store.blob_path(&digest);
@@ -191,8 +198,8 @@ impl Ingest {
                     source,
                 })?;
         }
-        room::note_commit(&self.store, &digest, self.offset)?;
-        Ok(digest)
+        room::note_commit(&self.store, self.offset)?;
+        Ok((digest, pin))
     }
 
     /// Notes that the store has the blob, if so.
@@ -332,7 +339,9 @@ mod tests {
         on_a_full_disk(&mut ingest);
         let error = ingest.write_all(&content[4..]).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
-        let text = error.to_string().replace(&*store.root().to_string_lossy(), "<store>");
+        let text = error
+            .to_string()
+            .replace(&*store.root().to_string_lossy(), "<store>");
         assert_eq!(
             text,
             format!(

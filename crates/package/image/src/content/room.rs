@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 use std::time::SystemTime;
 
-use super::pin::{Kind, Wait, locked, unless_pinned};
+use super::file_lock::{Kind, Wait, locked};
+use super::pin::pinned;
 use super::{ContentError, ContentStore, is_still_at};
 use crate::digest::Digest;
 
@@ -37,14 +38,14 @@ struct Entry {
     used: SystemTime,
 }
 
-/// Counts a new blob, and makes room when the store has become too full; the new blob itself stays.
-pub(super) fn note_commit(store: &ContentStore, digest: &Digest, size: u64) -> Result<(), ContentError> {
+/// Counts a new blob, and makes room when the store has become too full; the new blob, which is pinned, stays.
+pub(super) fn note_commit(store: &ContentStore, size: u64) -> Result<(), ContentError> {
     let mut usage = store.inner.usage.lock().unwrap_or_else(PoisonError::into_inner);
     if size < usage.until_recount {
         usage.until_recount -= size;
         return Ok(());
     }
-    let used = make_room(store, digest).map_err(|source| ContentError::Io {
+    let used = make_room(store).map_err(|source| ContentError::Io {
         path: store.root().to_path_buf(),
         action: "make room in the content store",
         source,
@@ -71,9 +72,9 @@ pub(super) fn blobs(store: &ContentStore) -> Result<Vec<(Digest, u64)>, ContentE
 }
 
 /// Removes what was used least recently until the store is within its capacity, and returns how many bytes are left.
-fn make_room(store: &ContentStore, new: &Digest) -> io::Result<u64> {
+fn make_room(store: &ContentStore) -> io::Result<u64> {
     let _lock = locked(&store.root().join("lock"), Kind::Exclusive, Wait::Yes)?;
-    sweep_pins(store)?;
+    let pinned = pinned(store)?;
     let mut entries = Vec::new();
     scan(&store.root().join("aside"), Kept::Aside, &mut entries)?;
     scan(&store.root().join("partial"), Kept::Partial, &mut entries)?;
@@ -82,18 +83,18 @@ fn make_room(store: &ContentStore, new: &Digest) -> io::Result<u64> {
         let order = |entry: &Entry| (entry.kept != Kept::Aside, entry.used);
         order(a).cmp(&order(b)).then_with(|| a.path.cmp(&b.path))
     });
-    let mut used = entries.iter().fold(0_u64, |sum, entry| sum.saturating_add(entry.size));
+    let mut used = entries
+        .iter()
+        .fold(0_u64, |sum, entry| sum.saturating_add(entry.size));
     for entry in &entries {
         let too_full = used > store.capacity();
         let removed = match entry.kept {
             Kept::Aside => too_full && remove(&entry.path)?,
             Kept::Partial => (too_full || is_orphan(&entry.path)) && remove_unless_written(&entry.path)?,
-            Kept::Blob => match digest_of(&entry.path) {
-                Some(digest) if too_full && digest != *new => {
-                    unless_pinned(store, &digest, || remove(&entry.path))?.unwrap_or(false)
-                }
-                _ => false,
-            },
+            Kept::Blob => {
+                let is_free = digest_of(&entry.path).is_some_and(|digest| !pinned.contains(&digest));
+                too_full && is_free && remove(&entry.path)?
+            }
         };
         if removed {
             used = used.saturating_sub(entry.size);
@@ -126,14 +127,6 @@ fn remove_unless_written(path: &Path) -> io::Result<bool> {
         return Ok(false);
     }
     remove(path)
-}
-
-/// Removes the lock files that killed processes left.
-fn sweep_pins(store: &ContentStore) -> io::Result<()> {
-    for entry in fs::read_dir(store.root().join("pins"))? {
-        remove_unless_written(&entry?.path())?;
-    }
-    Ok(())
 }
 
 fn scan(folder: &Path, kept: Kept, entries: &mut Vec<Entry>) -> io::Result<()> {

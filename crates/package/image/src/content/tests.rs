@@ -19,13 +19,21 @@ fn what_is_inserted_can_be_read() {
     assert_eq!(store.size(&digest), Some(7));
     assert_eq!(store.read(&digest, 7).unwrap(), b"content");
     let mut text = String::new();
-    store.open_blob(&digest).unwrap().read_to_string(&mut text).unwrap();
+    store
+        .open_blob(&digest)
+        .unwrap()
+        .read_to_string(&mut text)
+        .unwrap();
     assert_eq!(text, "content");
     assert_eq!(store.insert(b"content").unwrap(), digest);
     assert_eq!(store.blobs().unwrap(), [(digest, 7)]);
     assert!(matches!(
         store.read(&digest, 6),
-        Err(ContentError::TooLarge { size: 7, limit: 6, .. })
+        Err(ContentError::TooLarge {
+            size: 7,
+            limit: 6,
+            ..
+        })
     ));
 }
 
@@ -256,7 +264,11 @@ fn what_is_damaged_or_abandoned_goes_before_good_blobs() {
     let bad = store.insert(b"bbbbbbbbbb").unwrap();
     fs::write(store.blob_path(&bad), "kkkkkkkkkk").unwrap();
     store.read(&bad, 10).unwrap_err();
-    fs::write(store.partial_path("unnamed-left-by-a-killed-process"), "zzzzzzzzzz").unwrap();
+    fs::write(
+        store.partial_path("unnamed-left-by-a-killed-process"),
+        "zzzzzzzzzz",
+    )
+    .unwrap();
     let new = store.insert(b"cccccccccc").unwrap();
     assert_eq!([good, new].map(|digest| store.contains(&digest)), [true, true]);
     assert_eq!(fs::read_dir(store.root().join("partial")).unwrap().count(), 0);
@@ -293,4 +305,25 @@ fn a_temporary_store_leaves_nothing_behind() {
     assert!(root.exists());
     drop(pin);
     assert!(!root.exists());
+}
+
+#[test]
+fn pins_are_counted_and_cost_one_open_file() {
+    let (_directory, store) = store(20);
+    let first = store.insert(b"aaaaaaaaaa").unwrap();
+    let pin = store.pin(&first).unwrap();
+    let again = store.pin(&first).unwrap();
+    let many: Vec<_> = (0..3000_u32)
+        .map(|number| store.pin(&Digest::of(&number.to_le_bytes())).unwrap())
+        .collect();
+    assert_eq!(fs::read_dir(store.root().join("pins")).unwrap().count(), 1);
+    drop(pin);
+    store.insert(b"bbbbbbbbbb").unwrap();
+    store.insert(b"cccccccccc").unwrap();
+    assert!(store.contains(&first));
+    drop(again);
+    store.insert(b"dddddddddd").unwrap();
+    assert!(!store.contains(&first));
+    drop(many);
+    assert_eq!(fs::read_dir(store.root().join("pins")).unwrap().count(), 0);
 }
