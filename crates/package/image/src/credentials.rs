@@ -210,7 +210,10 @@ impl Credentials {
         };
         let mut files = Vec::new();
         if let Some(folder) = surroundings.variable("XDG_RUNTIME_DIR") {
-            files.push(optional(Path::new(folder).join("containers/auth.json"), Format::Current));
+            files.push(optional(
+                Path::new(folder).join("containers/auth.json"),
+                Format::Current,
+            ));
         }
         if let Some(path) = surroundings.in_configuration("containers/auth.json") {
             files.push(optional(path, Format::Current));
@@ -265,7 +268,9 @@ impl Credentials {
                 // Docker knows its own registry by its old address.
                 helpers
                     .iter()
-                    .find(|(key, _)| key.contains("://") && normalized_key(key, file.format) == normalized(registry))
+                    .find(|(key, _)| {
+                        key.contains("://") && normalized_key(key, file.format) == normalized(registry)
+                    })
                     .map(|(_, helper)| helper)
             })
         });
@@ -284,7 +289,12 @@ impl Credentials {
         }
     }
 
-    async fn ask(&self, file: &CredentialsFile, helper: &str, registry: &str) -> Result<Login, CredentialsError> {
+    async fn ask(
+        &self,
+        file: &CredentialsFile,
+        helper: &str,
+        registry: &str,
+    ) -> Result<Login, CredentialsError> {
         // Docker's helpers know Docker Hub by the address that `docker login` stores.
         let asked = match normalized(registry) {
             "index.docker.io" => "https://index.docker.io/v1/",

@@ -122,7 +122,10 @@ impl Mirrors {
             .in_home(&format!(".config/{FILE}"))
             .filter(|path| path.exists());
         let (mut mirrors, drop_ins) = match (surroundings.variable("CONTAINERS_REGISTRIES_CONF"), user_file) {
-            (Some(path), _) => (Self::from_file(Path::new(path))?, vec![Some(system_drop_ins), user_drop_ins]),
+            (Some(path), _) => (
+                Self::from_file(Path::new(path))?,
+                vec![Some(system_drop_ins), user_drop_ins],
+            ),
             // A user's own file replaces the system's, with its drop-ins.
             (None, Some(path)) => (Self::from_file(&path)?, vec![user_drop_ins]),
             (None, None) => {
@@ -216,7 +219,12 @@ impl Mirrors {
         Ok(())
     }
 
-    fn rewrite(&self, reference: &Reference, prefix: &str, location: &str) -> Result<Reference, MirrorsError> {
+    fn rewrite(
+        &self,
+        reference: &Reference,
+        prefix: &str,
+        location: &str,
+    ) -> Result<Reference, MirrorsError> {
         let text = reference.to_string();
         let rest = matched_length(&text, prefix).map_or("", |length| &text[length..]);
         Reference::parse(&format!("{location}{rest}")).map_err(|cause| MirrorsError::Rewrite {

@@ -87,7 +87,9 @@ pub enum PolicyError {
         cause: String,
     },
     /// The policy refuses the image.
-    #[error("image {reference} is rejected by the signature policy {policy}: {reason}; sign it as the policy demands, or change the policy")]
+    #[error(
+        "image {reference} is rejected by the signature policy {policy}: {reason}; sign it as the policy demands, or change the policy"
+    )]
     Rejected {
         /// The image.
         reference: Box<Reference>,
@@ -149,7 +151,8 @@ impl Policy {
         candidates.push(surroundings.in_system("etc/containers/policy.json"));
         for path in &candidates {
             match Self::from_file(path) {
-                Err(PolicyError::Unreadable { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {}
+                Err(PolicyError::Unreadable { source, .. })
+                    if source.kind() == std::io::ErrorKind::NotFound => {}
                 read => return read,
             }
         }

@@ -89,7 +89,11 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Document, String> {
         #[serde(default)]
         transports: UniqueMap<UniqueMap<Vec<Requirement>>>,
     }
-    if bytes.trim_ascii_start().first().is_some_and(|first| *first != b'{') {
+    if bytes
+        .trim_ascii_start()
+        .first()
+        .is_some_and(|first| *first != b'{')
+    {
         return Err("it is not a JSON object".to_owned());
     }
     let file: File = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
