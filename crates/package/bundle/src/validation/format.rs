@@ -69,8 +69,9 @@ pub(super) fn media_type(directory: &Directory<'_>) -> Result<MediaType, String>
         return Ok(MediaType::Helm);
     }
     let has_csv = files.into_iter().any(|bytes| {
-        manifest::object_within(bytes, MEDIA_TYPE_LOOKAHEAD)
-            .is_ok_and(|object| manifest::kind(&object) == cluster_service_version::KIND)
+        manifest::may_be(bytes, cluster_service_version::KIND)
+            && manifest::object_within(bytes, MEDIA_TYPE_LOOKAHEAD)
+                .is_ok_and(|object| manifest::kind(&object) == cluster_service_version::KIND)
     });
     Ok(if has_csv {
         MediaType::RegistryV1

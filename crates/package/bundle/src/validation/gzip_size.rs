@@ -222,7 +222,7 @@ impl<'b> Compressor<'b> {
             let next = self.previous.get(candidate % WINDOW).copied().unwrap_or_default() as usize;
             match next.checked_sub(1) {
                 Some(next) if next >= self.base && oldest.is_none_or(|oldest| next >= oldest) => {
-                    candidate = next
+                    candidate = next;
                 }
                 _ => return,
             }

@@ -171,6 +171,9 @@ pub(super) fn load(directory: &Directory<'_>) -> Result<Loaded, String> {
                 }
             }
         }
+        if !manifest::may_be(bytes, cluster_service_version::KIND) {
+            continue;
+        }
         let Ok(object) = manifest::object(bytes) else {
             continue;
         };

@@ -155,6 +155,13 @@ fn first_document(bytes: &[u8]) -> Result<Vec<u8>, DecodeError> {
     Ok(document)
 }
 
+/// Whether a file could hold an object of this kind, told without reading it: most files are large and of another kind.
+pub(super) fn may_be(bytes: &[u8], kind: &str) -> bool {
+    let contains = |needle: &[u8]| bytes.windows(needle.len()).any(|window| window == needle);
+    // A backslash may hide the word behind an escape.
+    contains(kind.as_bytes()) || contains(b"\\x") || contains(b"\\u") || contains(b"\\U")
+}
+
 /// An object's kind, when it has one.
 pub(super) fn kind(object: &Value) -> &str {
     object["kind"].as_str().unwrap_or_default()

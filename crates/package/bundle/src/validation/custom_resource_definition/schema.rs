@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::validation::printed::printed_struct;
 
-/// A schema of OpenAPI v3.
+/// A schema in the third version of `OpenAPI`.
 #[expect(clippy::struct_excessive_bools, reason = "the fields are OpenAPI's")]
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Schema {
