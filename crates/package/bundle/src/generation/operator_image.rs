@@ -1,13 +1,12 @@
 //! The images of an operator: its own, which is baton with the charts and nothing else, and that of its bundle.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{Read as _, Seek as _, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use image::build::{self, ARCHITECTURES, BuildError, BuiltImage, ImageSettings};
 use image::content::ContentStore;
 use image::layer::{Compression, LayerError, LayerFiles};
+use image::program::{Program, ProgramError};
 
 use super::GeneratedBundle;
 use super::project::Project;
@@ -22,9 +21,6 @@ const HOME: &str = "/opt/helm";
 /// The user that the operator runs as: nobody in particular, and not root.
 const USER: &str = "65532:65532";
 
-/// How many program headers of a binary are looked at; real ones have a dozen.
-const MAXIMUM_HEADERS: u16 = 256;
-
 /// Why an image could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum OperatorImageError {
@@ -33,25 +29,18 @@ pub enum OperatorImageError {
         "the operator's image needs a baton binary for at least one architecture; give one with --binary amd64=PATH"
     )]
     NoBinary,
-    /// A binary can't be read.
-    #[error("cannot read the binary {} for {architecture}: {cause}; give a static baton binary for Linux", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// The architecture that it was given for.
-        architecture: String,
-        /// What the file system said.
-        cause: std::io::Error,
-    },
-    /// A binary is no Linux program for the architecture.
-    #[error("{} is no Linux program for {architecture}: {cause}; give a static baton binary for Linux on {architecture}", path.display())]
+    /// A binary is no program for an image.
+    #[error(transparent)]
+    Program(#[from] ProgramError),
+    /// A binary is for another architecture.
+    #[error("binary {} is for {actual}, not for {architecture}; correct the architecture or the file", path.display())]
     WrongBinary {
         /// The file.
         path: PathBuf,
         /// The architecture that it was given for.
         architecture: String,
-        /// What it is instead.
-        cause: String,
+        /// The architecture that it is for.
+        actual: &'static str,
     },
     /// A layer couldn't be made.
     #[error(transparent)]
@@ -86,7 +75,15 @@ impl OperatorImage {
         }
         let mut warnings = Vec::new();
         for (architecture, path) in &binaries {
-            if is_dynamic(path, architecture)? {
+            let program = Program::read(path)?;
+            if program.architecture != architecture {
+                return Err(OperatorImageError::WrongBinary {
+                    path: path.clone(),
+                    architecture: architecture.clone(),
+                    actual: program.architecture,
+                });
+            }
+            if program.is_dynamic {
                 warnings.push(format!(
                     "{} needs libraries that the image doesn't have; build it with -C target-feature=+crt-static",
                     path.display()
@@ -184,77 +181,4 @@ pub fn bundle_image(
         &ARCHITECTURES,
         &[layer],
     )?)
-}
-
-/// The machine that an ELF header names for an architecture, and whether its numbers are big-endian.
-fn machine(architecture: &str) -> Option<(u16, bool)> {
-    match architecture {
-        "amd64" => Some((62, false)),
-        "arm64" => Some((183, false)),
-        "ppc64le" => Some((21, false)),
-        "s390x" => Some((22, true)),
-        "riscv64" => Some((243, false)),
-        _ => None,
-    }
-}
-
-/// Whether a binary for Linux needs a dynamic linker, which an image from nothing doesn't have.
-fn is_dynamic(path: &Path, architecture: &str) -> Result<bool, OperatorImageError> {
-    let unreadable = |cause| OperatorImageError::Unreadable {
-        path: path.to_owned(),
-        architecture: architecture.to_owned(),
-        cause,
-    };
-    let wrong = |cause: &str| OperatorImageError::WrongBinary {
-        path: path.to_owned(),
-        architecture: architecture.to_owned(),
-        cause: cause.to_owned(),
-    };
-    let (expected, big_endian) =
-        machine(architecture).ok_or_else(|| wrong("baton knows no such architecture"))?;
-    let mut file = File::open(path).map_err(unreadable)?;
-    let mut header = [0_u8; 64];
-    let mut read = 0;
-    while let Some(rest) = header.get_mut(read..).filter(|rest| !rest.is_empty()) {
-        match file.read(rest).map_err(unreadable)? {
-            0 => return Err(wrong("it is too short")),
-            count => read += count,
-        }
-    }
-    if !header.starts_with(b"\x7fELF\x02") {
-        return Err(wrong("it is no 64-bit ELF file"));
-    }
-    if (header[5] == 2) != big_endian {
-        return Err(wrong("it has the wrong byte order"));
-    }
-    let number = |bytes: &[u8]| {
-        let fold = |sum: u64, byte: &u8| sum << 8 | u64::from(*byte);
-        if big_endian {
-            bytes.iter().fold(0, fold)
-        } else {
-            bytes.iter().rev().fold(0, fold)
-        }
-    };
-    let found = number(&header[18..20]) as u16;
-    if found != expected {
-        return Err(wrong(&format!("it is for ELF machine {found}, not {expected}")));
-    }
-    let (offset, size, count) = (
-        number(&header[32..40]),
-        number(&header[54..56]),
-        (number(&header[56..58]) as u16).min(MAXIMUM_HEADERS),
-    );
-    for index in 0..u64::from(count) {
-        const INTERPRETER: u64 = 3;
-        let mut kind = [0_u8; 4];
-        let at = offset.saturating_add(index * size);
-        file.seek(SeekFrom::Start(at)).map_err(unreadable)?;
-        if file.read_exact(&mut kind).is_err() {
-            return Err(wrong("it is cut off"));
-        }
-        if number(&kind) == INTERPRETER {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
