@@ -1,6 +1,8 @@
-//! Chores of this repository that are programs: `cargo run -p xtask -- protobuf` writes the gRPC code anew.
+//! Chores of this repository that are programs: `cargo run -p xtask -- protobuf` writes the gRPC code anew, and
+//! `cargo run -p xtask -- static` builds the binary that operator images are made of.
 
 mod protobuf;
+mod static_binary;
 
 use std::process::ExitCode;
 
@@ -8,8 +10,9 @@ fn main() -> ExitCode {
     let chore = std::env::args().nth(1);
     let outcome = match chore.as_deref() {
         Some("protobuf") => protobuf::write(),
+        Some("static") => static_binary::build(),
         _ => {
-            eprintln!("usage: xtask protobuf");
+            eprintln!("usage: xtask protobuf|static");
             return ExitCode::from(2);
         }
     };

@@ -129,10 +129,20 @@ impl RemoteOptions {
     fn encryption_of(&self, host: &str, insecure: bool) -> Encryption {
         match self.encryption_by_host.get(host) {
             Some(encryption) => *encryption,
-            None if self.encryption == Encryption::Verified && insecure => Encryption::Unverified,
+            // What listens on this machine needs no certificate, as for Docker.
+            None if self.encryption == Encryption::Verified && (insecure || is_loopback(host)) => Encryption::Unverified,
             None => self.encryption,
         }
     }
+}
+
+/// Whether a registry, given as `host` or `host:port`, is on this machine.
+fn is_loopback(host: &str) -> bool {
+    let name = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((address, _)) => address,
+        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
+    };
+    name == "localhost" || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// Everything behind the network, ready to be asked.

@@ -14,6 +14,7 @@ mod binaries;
 mod built_images;
 mod commands;
 mod failure;
+mod image_platforms;
 mod images;
 mod kubeconfig;
 mod named_source;
@@ -31,7 +32,7 @@ use crate::arguments::{plain_switches, usage_error};
 use crate::commands::Command;
 use crate::terminal::Terminal;
 
-/// Renders, inspects, checks and packages Helm charts, byte for byte as Helm 3.17.3, without a cluster.
+/// Makes Helm charts into operators with versions, and renders, inspects, checks and packages charts as Helm does.
 #[derive(Parser)]
 #[command(
     name = "baton",

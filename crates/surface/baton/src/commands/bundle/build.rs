@@ -68,22 +68,7 @@ impl OperatorImages {
             .map(|(architecture, _)| architecture.to_owned())
             .collect();
         let generated = project.generate(architectures)?;
-        let directory = project.bundle_directory();
-        let existing = if directory.is_dir() {
-            BundleFiles::read_directory(&directory)?
-        } else {
-            BundleFiles::default()
-        };
-        let differing: Vec<&str> = generated
-            .bundle
-            .files
-            .iter()
-            .filter(|(path, bytes)| existing.get(path).is_some_and(|there| there != bytes.as_slice()))
-            .map(|(path, _)| path.as_str())
-            .collect();
-        if !differing.is_empty() && existing.get("metadata/annotations.yaml").is_some() {
-            project.write(&generated.bundle, false)?;
-        }
+        project.write_if_changed(&generated.bundle)?;
         let paths: BTreeMap<String, std::path::PathBuf> = binaries
             .iter()
             .map(|(architecture, path)| (architecture.to_owned(), path.to_owned()))

@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 use image::policy::PolicySource;
 
 use crate::failure::Failure;
+use crate::image_platforms::AskedPlatforms;
 use crate::images::{ImageFlags, Images};
 use crate::runtime;
 use crate::terminal::Terminal;
@@ -50,12 +51,14 @@ impl Validate {
             return terminal.print(validation::list_optional().as_bytes());
         }
         let source = self.source.unwrap_or_default();
+        let images = Images::open(&self.images, PolicySource::Optional, terminal.bars())?;
+        let platforms = AskedPlatforms(&images);
         let selection = Selection {
             location: source.clone(),
             optional: Selector::parse(&self.select_optional)
                 .map_err(|error| Failure::new(format!("--select-optional: {error}")))?,
             own_advice: !self.no_advice,
-            platforms: None,
+            platforms: Some(&platforms),
         };
         if !selection.optional.is_empty() {
             selection.check()?;
@@ -67,7 +70,6 @@ impl Validate {
         {
             BundleFiles::read_directory(source.as_ref())?
         } else {
-            let images = Images::open(&self.images, PolicySource::Optional, terminal.bars())?;
             runtime::block_on(images.read_bundle(&source))?.0
         };
         let report = validation::validate(&files, &selection, &values);
