@@ -185,10 +185,11 @@ fn every_check_finds_what_upstream_finds() {
             .iter()
             .find(|(name, _)| row["validator"] == *name)
             .expect("a check");
-        equal(
-            &json!(check(&described_bundle(&row["bundle"]))),
-            &row["expectedErrors"],
-        )
+        let mut bundle = described_bundle(&row["bundle"]);
+        if row["validator"] == "conversion-webhook-support" {
+            bundle.cluster_service_version["spec"]["installModes"] = lost_modes(row).into();
+        }
+        equal(&json!(check(&bundle)), &row["expectedErrors"])
     });
 }
 
