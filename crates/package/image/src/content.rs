@@ -142,6 +142,12 @@ impl ContentStore {
         Ok(VerifiedBlob::new(self.clone(), *digest, file))
     }
 
+    /// Reads a blob through and verifies it, however long it is; a damaged one is set aside.
+    pub fn verify(&self, digest: &Digest) -> Result<(), ContentError> {
+        let verified = self.open_verified(digest)?.finish();
+        verified.map_err(|error| ContentError::of_stream(error, &self.blob_path(digest), "read"))
+    }
+
     /// Reads a whole blob of at most `limit` bytes and verifies it; a damaged one is set aside, so that it no longer
     /// counts as present and is fetched again.
     pub fn read(&self, digest: &Digest, limit: u64) -> Result<Vec<u8>, ContentError> {

@@ -18,10 +18,11 @@ use std::sync::Arc;
 
 use oci_spec::image::{Descriptor, ImageManifest};
 
-use crate::content::ContentStore;
+use crate::content::{ContentError, ContentStore};
+use crate::digest::Digest;
 use crate::manifest::{self, Manifest};
 use configuration::Configuration;
-use entries::{Entries, What};
+use entries::{Entries, Entry, What};
 use layer_reader::LayerReader;
 use tree::{Kind, Tree};
 
@@ -248,40 +249,74 @@ fn apply<K: Keep>(
     limits: &Limits,
     keeper: &mut K,
 ) -> Result<Tree<K::Content>, UnpackError> {
-    let mut tree = Tree::new();
-    let mut left = *limits;
+    let mut application = Application {
+        store,
+        filter,
+        limits,
+        left: *limits,
+        tree: Tree::new(),
+        keeper,
+    };
     for (number, (layer, diff_id)) in image.layers().iter().zip(&configuration.diff_ids).enumerate() {
         let digest = manifest::digest_of(layer)?;
-        tree.start_layer(number);
-        let reader = LayerReader::open(store, &digest, limits, left.layer_bytes)?;
-        let mut entries = Entries::new(digest, reader, limits, left.entries);
-        let total_left = &mut left.total_bytes;
-        entries.for_each(|entry, content| {
-            if !filter.concerns(&entry.path) {
-                return Ok(());
-            }
-            match entry.what {
-                What::Directory => tree.place(&entry.path, Kind::Directory, entry.mode),
-                What::Symlink(target) => tree.place(&entry.path, Kind::Symlink(target), entry.mode),
-                What::HardLink(target) => tree.link(&entry.path, &target),
-                What::Removed => tree.remove_lower(&entry.path),
-                What::Emptied => tree.empty_lower(&entry.path),
-                What::File { size } => {
-                    if size > limits.file_bytes {
-                        let limit = limits.file_bytes;
-                        return Err(EntryProblem::TooBig { size, limit });
-                    }
-                    *total_left = total_left.checked_sub(size).ok_or(EntryProblem::TotalTooBig {
-                        limit: limits.total_bytes,
-                    })?;
-                    let kept = keeper.keep(size, content).map_err(EntryProblem::Stream)?;
-                    tree.place(&entry.path, Kind::File(kept), entry.mode)
-                }
+        application.tree.start_layer(number);
+        application.layer(&digest, diff_id).map_err(|error| {
+            // A damaged blob mostly fails as a broken tar, long before its end and so before its digest is known. Who
+            // published the image is to blame only when the blob is what was published.
+            match store.verify(&digest) {
+                Err(damaged @ ContentError::Damaged { .. }) => UnpackError::Content(damaged),
+                _ => error,
             }
         })?;
-        (left.entries, left.layer_bytes) = entries.finish(diff_id)?;
     }
-    Ok(tree)
+    Ok(application.tree)
+}
+
+/// Layers while they are applied one on another.
+struct Application<'a, K: Keep> {
+    store: &'a ContentStore,
+    filter: &'a Filter,
+    limits: &'a Limits,
+    /// What the layers that are still to come may use of the limits.
+    left: Limits,
+    tree: Tree<K::Content>,
+    keeper: &'a mut K,
+}
+
+impl<K: Keep> Application<'_, K> {
+    fn layer(&mut self, digest: &Digest, diff_id: &Digest) -> Result<(), UnpackError> {
+        let reader = LayerReader::open(self.store, digest, self.limits, self.left.layer_bytes)?;
+        let mut entries = Entries::new(*digest, reader, self.limits, self.left.entries);
+        entries.for_each(|entry, content| self.entry(entry, content))?;
+        (self.left.entries, self.left.layer_bytes) = entries.finish(diff_id)?;
+        Ok(())
+    }
+
+    fn entry(&mut self, entry: Entry, content: &mut dyn Read) -> Result<(), EntryProblem> {
+        if !self.filter.concerns(&entry.path) {
+            return Ok(());
+        }
+        let tree = &mut self.tree;
+        match entry.what {
+            What::Directory => tree.place(&entry.path, Kind::Directory, entry.mode),
+            What::Symlink(target) => tree.place(&entry.path, Kind::Symlink(target), entry.mode),
+            What::HardLink(target) => tree.link(&entry.path, &target),
+            What::Removed => tree.remove_lower(&entry.path),
+            What::Emptied => tree.empty_lower(&entry.path),
+            What::File { size } => {
+                let limit = self.limits.file_bytes;
+                if size > limit {
+                    return Err(EntryProblem::TooBig { size, limit });
+                }
+                let left = self.left.total_bytes.checked_sub(size);
+                self.left.total_bytes = left.ok_or(EntryProblem::TotalTooBig {
+                    limit: self.limits.total_bytes,
+                })?;
+                let kept = self.keeper.keep(size, content).map_err(EntryProblem::Stream)?;
+                tree.place(&entry.path, Kind::File(kept), entry.mode)
+            }
+        }
+    }
 }
 
 #[cfg(test)]

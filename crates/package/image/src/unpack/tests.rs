@@ -357,22 +357,30 @@ fn a_layer_that_ends_early_is_an_error_wherever_it_ends() {
 }
 
 #[test]
-fn a_damaged_layer_is_set_aside() {
-    let directory = tempfile::tempdir().unwrap();
-    let store = ContentStore::open(directory.path(), 1 << 20).unwrap();
-    let tar = RawTar::default().file("a", "content").end();
-    let image = image_of(&store, std::slice::from_ref(&tar));
-    let digest = Digest::of(&tar);
-    let damaged: Vec<u8> = tar
-        .iter()
-        .map(|byte| if *byte == b'c' { b'k' } else { *byte })
-        .collect();
-    fs::write(directory.path().join("blobs/sha256").join(digest.hex()), damaged).unwrap();
-    assert!(matches!(
-        files(&store, &image, &[], &Limits::IN_MEMORY),
-        Err(UnpackError::Content(ContentError::Damaged { .. }) | UnpackError::Unreadable { .. })
-    ));
-    assert!(!store.contains(&digest) || files(&store, &image, &[], &Limits::IN_MEMORY).is_err());
+fn a_damaged_layer_is_set_aside_wherever_the_damage_is() {
+    let mut layer_files = LayerFiles::new();
+    layer_files.add_bytes("a", "content".repeat(40), 0o644).unwrap();
+    for compression in [Compression::None, Compression::Gzip, Compression::Zstd] {
+        let directory = tempfile::tempdir().unwrap();
+        let store = ContentStore::open(directory.path(), 1 << 20).unwrap();
+        let layer = layer_files.write(&store, compression).unwrap();
+        let digest = layer.digest;
+        let good = store.read(&digest, 1 << 20).unwrap();
+        let image = build::image(&store, &ImageSettings::default(), "amd64", &[layer]).unwrap();
+        for place in (0..good.len()).step_by(good.len() / 20 + 1) {
+            let mut damaged = good.clone();
+            damaged[place] ^= 0x55;
+            fs::write(directory.path().join("blobs/sha256").join(digest.hex()), damaged).unwrap();
+            let error = files(&store, &image.descriptor, &[], &Limits::IN_MEMORY).unwrap_err();
+            assert!(
+                matches!(error, UnpackError::Content(ContentError::Damaged { .. })),
+                "{compression:?} at {place}: {error}"
+            );
+            assert!(!store.contains(&digest));
+            store.insert(&good).unwrap();
+        }
+        files(&store, &image.descriptor, &[], &Limits::IN_MEMORY).unwrap();
+    }
 }
 
 #[test]
