@@ -63,8 +63,13 @@ pub(crate) fn measure(directory: &Path) -> Result<(), Box<dyn Error>> {
         .spawn()?;
     let mut lines = BufReader::new(child.stdout.take().ok_or("no output")?).lines();
     let address = lines.next().ok_or("the server did not start")??;
-    let outcome = tokio::runtime::Runtime::new()?.block_on(ask(&address, child.id()));
-    // The server ends with its input.
+    // One thread: the client asks one thing after the other, and should not compete with the server.
+    let client = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let outcome = client.block_on(ask(&address, child.id()));
+    // The connection ends with the client, and the server with its input.
+    drop(client);
     drop(child.stdin.take());
     child.wait()?;
     outcome

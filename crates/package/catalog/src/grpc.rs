@@ -15,10 +15,12 @@ pub mod serving;
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::net::TcpListener;
-use tokio_stream::wrappers::TcpListenerStream;
+use tokio::sync::oneshot;
 use tonic::transport::Server;
+use tonic::transport::server::TcpIncoming;
 use tonic_health::pb::health_server::HealthServer;
 
 use crate::store::CurrentStore;
@@ -61,22 +63,42 @@ pub enum ServeError {
     Reflection(#[from] tonic_reflection::server::Error),
 }
 
-/// Serves the store of the moment on `listener` until `shutdown` is done; then answers what was asked before, and
-/// returns.
+/// How long calls that are under way may take after the server was told to stop.
+///
+/// Kubernetes kills a pod after 30 seconds by default; ending before that leaves the exit status ours.
+const GRACE_PERIOD: Duration = Duration::from_secs(20);
+
+/// Serves the store of the moment on `listener` until `shutdown` is done; then answers what was asked before, for no
+/// longer than twenty seconds, and returns.
 pub async fn serve(
     current: Arc<CurrentStore>,
     listener: TcpListener,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
-    Server::builder()
+    // Answers are small and somebody waits for each, so none of them waits for company.
+    let connections = TcpIncoming::from(listener).with_nodelay(Some(true));
+    let (begun, stopping) = oneshot::channel();
+    let serving = Server::builder()
         .add_service(RegistryServer::new(RegistryService::new(Arc::clone(&current))))
         .add_service(ExperimentalRegistryServer::new(ExperimentalService::new(current)))
         .add_service(HealthServer::new(HealthService))
         .add_service(descriptions().build_v1()?)
         .add_service(descriptions().build_v1alpha()?)
-        .serve_with_incoming_shutdown(TcpListenerStream::new(listener), shutdown)
-        .await?;
-    Ok(())
+        .serve_with_incoming_shutdown(connections, async {
+            shutdown.await;
+            begun.send(()).ok();
+        });
+    let patience = async {
+        match stopping.await {
+            Ok(()) => tokio::time::sleep(GRACE_PERIOD).await,
+            // The server ended by itself, and says so on the other branch.
+            Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        outcome = serving => Ok(outcome?),
+        () = patience => Ok(()),
+    }
 }
 
 /// Every service that is served.
