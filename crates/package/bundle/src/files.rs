@@ -171,11 +171,11 @@ impl BundleFiles {
                 });
             }
             let mut bytes = Vec::new();
-            let room = MAXIMUM_BUNDLE_BYTES - *total;
+            let remaining = MAXIMUM_BUNDLE_BYTES - *total;
             let read = fs::File::open(&path)
-                .and_then(|file| file.take(room + 1).read_to_end(&mut bytes))
+                .and_then(|file| file.take(remaining + 1).read_to_end(&mut bytes))
                 .map_err(io(&path))? as u64;
-            if read > room {
+            if read > remaining {
                 return Err(ReadError::TooLarge {
                     path: root.to_owned(),
                 });

@@ -294,7 +294,9 @@ pub fn bundle_changes(old: &Bundle, new: &Bundle) -> Vec<String> {
                 .or_default()
                 .push(sorted_keys(value.get()));
         }
-        values.values_mut().for_each(|values| values.sort());
+        for sorted in values.values_mut() {
+            sorted.sort();
+        }
         values
     };
     let (old, new) = (values(old), values(new));

@@ -124,7 +124,7 @@ fn package_losses(package: &str, diff: PackageDiff, losses: &mut Vec<Loss>) {
             package: package.to_owned(),
             kind,
             name: name.to_owned(),
-        })
+        });
     };
     let removed: BTreeSet<&String> = diff.removed_bundles.iter().collect();
     for (channel, diff) in &diff.channels {
@@ -267,15 +267,17 @@ pub fn admit(
         );
     }
     for loss in &passed {
-        history
-            .entry(loss.package.clone())
-            .or_default()
-            .push(HistoryEntry {
-                change: loss.kind.word().to_owned(),
-                message: loss.to_string(),
-                name: loss.name.clone(),
-                previous: digest.to_owned(),
-            });
+        let entry = HistoryEntry {
+            change: loss.kind.word().to_owned(),
+            message: loss.to_string(),
+            name: loss.name.clone(),
+            previous: digest.to_owned(),
+        };
+        let known = history.entry(loss.package.clone()).or_default();
+        // A catalog that was compared when it was built is compared again when it is pushed.
+        if !known.contains(&entry) {
+            known.push(entry);
+        }
     }
     next.others.retain(|meta| meta.schema != HISTORY_SCHEMA);
     next.others.extend(

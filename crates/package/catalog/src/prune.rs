@@ -141,10 +141,8 @@ fn prune_package(
             };
             versions.compare(&head(left), &head(right))
         });
-        package.default_channel = highest
-            .ok_or_else(|| PruneError::NothingLeft(name.to_owned()))?
-            .name
-            .clone();
+        let highest = highest.ok_or_else(|| PruneError::NothingLeft(name.to_owned()))?;
+        package.default_channel.clone_from(&highest.name);
     }
     let names: BTreeSet<&str> = kept
         .iter()
@@ -293,7 +291,8 @@ mod tests {
                     entry.skip_range
                 )
             });
-            text += &format!("{}: {}\n", channel.name, entries.collect::<Vec<_>>().join(" | "));
+            let entries: Vec<_> = entries.collect();
+            text += &[&channel.name, ": ", &entries.join(" | "), "\n"].concat();
         }
         text += &catalog
             .bundles

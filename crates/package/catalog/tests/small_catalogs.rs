@@ -1,6 +1,7 @@
 //! Small catalogs that show one rule each.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs;
 
 use catalog::canonical;
@@ -149,9 +150,11 @@ fn objects_are_found_wherever_the_stream_is_cut() {
     let long = "x".repeat(300_000);
     let mut content = String::new();
     for index in 0..8 {
-        content.push_str(&format!(
+        write!(
+            content,
             "{{\"schema\": \"a\", \"n\": {index}, \"t\": \"{long}é\\n\"}}\n  "
-        ));
+        )
+        .expect("memory");
     }
     let blobs = blobs(&content).expect("objects");
     assert_eq!(blobs.len(), 8);

@@ -81,10 +81,10 @@ impl CertificateProvider for CertManager {
         } = certificate;
         let issuer = names::base_and_suffix(name, "selfsigned-issuer");
         let host = format!("{service}.{namespace}");
-        let mut issuing = super::object("cert-manager.io/v1", "Issuer", &issuer, namespace);
-        issuing["spec"] = json!({ "selfSigned": {} });
-        let mut issued = super::object("cert-manager.io/v1", "Certificate", name, namespace);
-        issued["spec"] = json!({
+        let mut authority = super::object("cert-manager.io/v1", "Issuer", &issuer, namespace);
+        authority["spec"] = json!({ "selfSigned": {} });
+        let mut request = super::object("cert-manager.io/v1", "Certificate", name, namespace);
+        request["spec"] = json!({
             "secretName": name,
             "commonName": host,
             "dnsNames": [host, format!("{host}.svc"), format!("{host}.svc.cluster.local")],
@@ -94,7 +94,7 @@ impl CertificateProvider for CertManager {
             "duration": "17520h0m0s",
             "renewBefore": "24h0m0s",
         });
-        vec![issuing, issued]
+        vec![authority, request]
     }
 }
 

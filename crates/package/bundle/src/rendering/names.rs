@@ -112,6 +112,10 @@ impl<'a> Permission<'a> {
     }
 }
 
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes what it holds by reference"
+)]
 fn is_empty(list: &&Value) -> bool {
     list.as_array().is_none_or(Vec::is_empty)
 }

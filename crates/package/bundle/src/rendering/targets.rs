@@ -62,12 +62,10 @@ impl InstallModes {
                 refused("at least one target namespace must be specified".to_owned())
             }
             0 => refused("exactly one target namespace must be specified".to_owned()),
-            1 if everywhere => match self.has("AllNamespaces") {
-                true => Ok(()),
-                false => refused(format!(
-                    "supported install modes {self} do not support targeting all namespaces"
-                )),
-            },
+            1 if everywhere && self.has("AllNamespaces") => Ok(()),
+            1 if everywhere => refused(format!(
+                "supported install modes {self} do not support targeting all namespaces"
+            )),
             _ if unique.contains(install_namespace) && !self.has("OwnNamespace") => refused(format!(
                 "supported install modes {self} do not support targeting own namespace"
             )),

@@ -23,10 +23,18 @@ const BOX_CHARACTERS: usize = 17;
 /// Draws the channels of one package, or of all of them.
 #[must_use]
 pub fn draw(catalog: &Catalog, package: Option<&str>) -> String {
-    let mut names: Vec<&str> = catalog.packages.iter().map(|package| package.name.as_str()).collect();
+    let mut names: Vec<&str> = catalog
+        .packages
+        .iter()
+        .map(|package| package.name.as_str())
+        .collect();
     names.retain(|name| package.is_none_or(|wanted| wanted == *name));
     names.sort_unstable();
-    let mut drawing = Drawing { body: String::new(), width: 0, top: MARGIN };
+    let mut drawing = Drawing {
+        body: String::new(),
+        width: 0,
+        top: MARGIN,
+    };
     for name in names {
         drawing.package(catalog, name);
     }
@@ -47,14 +55,28 @@ impl Drawing {
             .iter()
             .filter(|deprecations| deprecations.package == name)
             .flat_map(|deprecations| &deprecations.entries)
-            .map(|entry| ((entry.reference.schema.as_str(), entry.reference.name.as_str()), entry.message.as_str()))
+            .map(|entry| {
+                (
+                    (entry.reference.schema.as_str(), entry.reference.name.as_str()),
+                    entry.message.as_str(),
+                )
+            })
             .collect();
         let package = catalog.packages.iter().find(|package| package.name == name);
         let default_channel = package.map_or("", |package| package.default_channel.as_str());
         self.top += 20;
-        let _ = writeln!(self.body, r#"<text class="package" x="{MARGIN}" y="{}">{}</text>"#, self.top, escaped(name));
+        let _ = writeln!(
+            self.body,
+            r#"<text class="package" x="{MARGIN}" y="{}">{}</text>"#,
+            self.top,
+            escaped(name)
+        );
         self.top += 12;
-        let mut channels: Vec<&Channel> = catalog.channels.iter().filter(|channel| channel.package == name).collect();
+        let mut channels: Vec<&Channel> = catalog
+            .channels
+            .iter()
+            .filter(|channel| channel.package == name)
+            .collect();
         channels.sort_by(|left, right| left.name.cmp(&right.name));
         for channel in channels {
             self.channel(channel, channel.name == default_channel, &versions, &deprecated);
@@ -72,14 +94,25 @@ impl Drawing {
         let edges = ChannelEdges::new(channel, versions);
         let mut names: Vec<&str> = edges.names().collect();
         names.sort_by(|left, right| versions.compare(left, right));
-        let place: BTreeMap<&str, usize> = names.iter().enumerate().map(|(place, name)| (*name, place)).collect();
+        let place: BTreeMap<&str, usize> = names
+            .iter()
+            .enumerate()
+            .map(|(place, name)| (*name, place))
+            .collect();
         let arrows: Vec<(usize, usize, Rule)> = names
             .iter()
-            .flat_map(|older| edges.successors(older).into_iter().map(|(newer, rule)| (*older, newer, rule)))
+            .flat_map(|older| {
+                edges
+                    .successors(older)
+                    .into_iter()
+                    .map(|(newer, rule)| (*older, newer, rule))
+            })
             .map(|(older, newer, rule)| (place[older], place[newer], rule))
             .collect();
         let room = |above: bool| {
-            let spans = arrows.iter().filter(|(_, _, rule)| (*rule == Rule::Replaces) == above);
+            let spans = arrows
+                .iter()
+                .filter(|(_, _, rule)| (*rule == Rule::Replaces) == above);
             spans.map(|(from, to, _)| rise(*from, *to)).max().unwrap_or(0)
         };
         self.top += 28;
@@ -89,31 +122,52 @@ impl Drawing {
             self.top,
             escaped(&channel.name),
             if is_default { " (default)" } else { "" },
-            if deprecated.contains_key(&("olm.channel", channel.name.as_str())) { " (deprecated)" } else { "" },
+            if deprecated.contains_key(&("olm.channel", channel.name.as_str())) {
+                " (deprecated)"
+            } else {
+                ""
+            },
         );
         let row = self.top + 12 + room(true);
         for (from, to, rule) in &arrows {
             self.arrow(row, *from, *to, *rule);
         }
         let heads: BTreeSet<&str> = edges.heads().into_iter().collect();
-        let skipped: BTreeSet<&str> =
-            channel.entries.iter().flatten().flat_map(|entry| &entry.skips).map(String::as_str).collect();
+        let skipped: BTreeSet<&str> = channel
+            .entries
+            .iter()
+            .flatten()
+            .flat_map(|entry| &entry.skips)
+            .map(String::as_str)
+            .collect();
         for (place, name) in names.iter().enumerate() {
             let message = deprecated.get(&("olm.bundle", *name)).copied();
             let mut class = String::from("version");
-            for (applies, word) in
-                [(heads.contains(name), " head"), (skipped.contains(name), " skipped"), (message.is_some(), " deprecated")]
-            {
+            for (applies, word) in [
+                (heads.contains(name), " head"),
+                (skipped.contains(name), " skipped"),
+                (message.is_some(), " deprecated"),
+            ] {
                 class.push_str(if applies { word } else { "" });
             }
-            let label = versions.get(name).map_or_else(|| (*name).to_owned(), |version| version.to_name_part());
+            let label = versions
+                .get(name)
+                .map_or_else(|| (*name).to_owned(), version::VersionRelease::to_name_part);
             self.version(row, place, name, &label, &class, message);
         }
         self.width = self.width.max(left(names.len()));
         self.top = row + BOX_HEIGHT + room(false) + 8;
     }
 
-    fn version(&mut self, row: usize, place: usize, name: &str, label: &str, class: &str, message: Option<&str>) {
+    fn version(
+        &mut self,
+        row: usize,
+        place: usize,
+        name: &str,
+        label: &str,
+        class: &str,
+        message: Option<&str>,
+    ) {
         let (x, middle) = (left(place), left(place) + BOX_WIDTH / 2);
         let shown: String = if label.chars().count() > BOX_CHARACTERS {
             label.chars().take(BOX_CHARACTERS - 1).chain(['…']).collect()
@@ -142,7 +196,11 @@ impl Drawing {
         } else {
             // A cubic curve reaches three quarters of the way to its control points.
             let reach = rise(from, to) * 4 / 3;
-            let control = if rule == Rule::Replaces { baseline.saturating_sub(reach) } else { baseline + reach };
+            let control = if rule == Rule::Replaces {
+                baseline.saturating_sub(reach)
+            } else {
+                baseline + reach
+            };
             let (start, end) = (left(from) + BOX_WIDTH / 2 + 8, left(to) + BOX_WIDTH / 2 - 8);
             format!("M {start} {baseline} C {start} {control} {end} {control} {end} {baseline}")
         };
@@ -152,7 +210,7 @@ impl Drawing {
     fn finish(self) -> String {
         let (width, height) = (self.width.max(320) + MARGIN, self.top + MARGIN);
         format!(
-            r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" font-family="system-ui, sans-serif" font-size="13">
+            r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" font-family="system-ui, sans-serif" font-size="13">
 <style>
 .package {{ font-size: 18px; font-weight: 600 }}
 .channel {{ font-weight: 600; fill: #555 }}
@@ -167,7 +225,7 @@ path {{ fill: none; stroke: #5b7fb5; marker-end: url(#arrow) }}
 </style>
 <defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M 0 0 L 8 4 L 0 8 z" style="fill: #5b7fb5; stroke: none; marker-end: none"/></marker></defs>
 {}</svg>
-"##,
+"#,
             self.body
         )
     }
@@ -194,7 +252,9 @@ fn escaped(text: &str) -> String {
             '>' => safe.push_str("&gt;"),
             '"' => safe.push_str("&quot;"),
             '\n' | '\t' => safe.push(' '),
-            character if character.is_control() || matches!(character, '\u{fffe}' | '\u{ffff}') => safe.push('?'),
+            character if character.is_control() || matches!(character, '\u{fffe}' | '\u{ffff}') => {
+                safe.push('?');
+            }
             character => safe.push(character),
         }
     }
@@ -208,7 +268,9 @@ mod tests {
 
     #[test]
     fn every_version_and_every_edge_is_drawn() {
-        let catalog = world("stable-v1: 1.0.0 | 1.1.0 <- 1.0.0 | 1.2.0 <- 1.1.0 skips 1.0.0\nfast: 2.0.0 range <2.0.0 | 1.0.0");
+        let catalog = world(
+            "stable-v1: 1.0.0 | 1.1.0 <- 1.0.0 | 1.2.0 <- 1.1.0 skips 1.0.0\nfast: 2.0.0 range <2.0.0 | 1.0.0",
+        );
         insta::assert_snapshot!(draw(&catalog, Some("stack")));
         assert!(!draw(&catalog, Some("other")).contains("class=\"version"));
     }

@@ -34,13 +34,12 @@ impl GoType for Bytes {
                     match item {
                         Value::Null => {}
                         Value::Number(number) => {
-                            match number.as_u64().and_then(|number| number.try_into().ok()) {
-                                Some(number) => *byte = number,
-                                None => {
-                                    let error =
-                                        reader.mismatch_of(&format!("number {}", go_number(number)), "uint8");
-                                    reader.first.get_or_insert(error);
-                                }
+                            if let Some(number) = number.as_u64().and_then(|number| number.try_into().ok()) {
+                                *byte = number;
+                            } else {
+                                let error =
+                                    reader.mismatch_of(&format!("number {}", go_number(number)), "uint8");
+                                reader.first.get_or_insert(error);
                             }
                         }
                         _ => reader.mismatch(item, "uint8"),
