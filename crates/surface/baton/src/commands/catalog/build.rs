@@ -45,7 +45,7 @@ impl Build {
             let mut catalog = images.read_catalog(&self.source).await?;
             validation::validate(&catalog)
                 .map_err(|error| Failure::new(format!("catalog {} is not valid: {error}", self.source)))?;
-            let published = published::find(&images, &target, &self.guard).await?;
+            let (_, published) = published::find(&images, &target, &self.guard).await?;
             published::admit(published.as_ref(), &mut catalog, &self.guard, terminal)?;
             self.contents.build(images.store(), &catalog)
         })?;

@@ -33,8 +33,8 @@ pub(crate) struct Init {
 impl Init {
     pub(super) fn run(self, terminal: &mut Terminal) -> Result<(), Failure> {
         let package = read(
-            self.name,
-            self.default_channel,
+            &self.name,
+            &self.default_channel,
             self.icon.as_deref(),
             self.description.as_deref(),
         )?;
@@ -50,8 +50,8 @@ impl Init {
 
 /// Makes the object, with the words of opm for what can't be read.
 pub(crate) fn read(
-    name: String,
-    default_channel: String,
+    name: &str,
+    default_channel: &str,
     icon: Option<&std::path::Path>,
     description: Option<&std::path::Path>,
 ) -> Result<catalog::objects::Package, Failure> {
@@ -68,8 +68,8 @@ pub(crate) fn read(
     };
     let (icon, description) = (bytes("icon", icon)?, bytes("description", description)?);
     Ok(package::init(
-        &name,
-        &default_channel,
+        name,
+        default_channel,
         description.as_deref(),
         icon.as_deref(),
     )?)

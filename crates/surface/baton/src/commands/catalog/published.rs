@@ -3,6 +3,7 @@
 use catalog::guard::{self, Loss};
 use catalog::objects::Catalog;
 use clap::Args;
+use image::Descriptor;
 use image::digest::Digest;
 use image::reference::Reference;
 use version::Version;
@@ -31,49 +32,73 @@ pub(crate) struct Published {
     pub(crate) catalog: Catalog,
 }
 
+/// What names stood for when a catalog was compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Standing {
+    /// The image that the new one will take the name of.
+    pub(crate) target: Option<Digest>,
+    /// The image that customers have.
+    published: Option<(Reference, Digest)>,
+}
+
+impl Standing {
+    async fn look(images: &Images, target: &Reference, flags: &GuardFlags) -> Result<Self, Failure> {
+        let standing = images.published(target).await?;
+        let published = match (&flags.published, standing) {
+            (Some(name), _) => {
+                let reference = Reference::parse(name)?;
+                let Some(digest) = images.published(&reference).await? else {
+                    return Err(Failure::new(format!(
+                        "--published names {reference}, which does not exist; name the catalog that customers have, or leave the flag out"
+                    )));
+                };
+                Some((reference, digest))
+            }
+            (None, Some(digest)) => Some((target.or_latest(), digest)),
+            (None, None) => match latest(images, target).await? {
+                Some(reference) => images
+                    .published(&reference)
+                    .await?
+                    .map(|digest| (reference, digest)),
+                None => None,
+            },
+        };
+        Ok(Self {
+            target: standing,
+            published,
+        })
+    }
+}
+
 /// Finds the catalog that customers of `target` have: none when nothing is published yet.
 pub(crate) async fn find(
     images: &Images,
     target: &Reference,
     flags: &GuardFlags,
-) -> Result<Option<Published>, Failure> {
-    let reference = match &flags.published {
-        Some(name) => {
-            let reference = Reference::parse(name)?;
-            if images.published(&reference).await?.is_none() {
-                return Err(Failure::new(format!(
-                    "--published names {reference}, which does not exist; name the catalog that customers have, or leave the flag out"
-                )));
-            }
-            reference
-        }
-        None => match latest(images, target).await? {
-            Some(reference) => reference,
-            None => return Ok(None),
-        },
-    };
-    let Some(digest) = images.published(&reference).await? else {
-        return Ok(None);
+) -> Result<(Standing, Option<Published>), Failure> {
+    let standing = Standing::look(images, target, flags).await?;
+    let Some((reference, digest)) = standing.published.clone() else {
+        return Ok((standing, None));
     };
     // By digest: what is compared is what was found, even when somebody publishes meanwhile.
     let pinned = reference.with_digest(digest);
     match images.read(&NamedSource::Image(pinned.to_string())).await? {
-        Held::Catalog(catalog) => Ok(Some(Published {
-            reference,
-            digest,
-            catalog,
-        })),
+        Held::Catalog(catalog) => Ok((
+            standing,
+            Some(Published {
+                reference,
+                digest,
+                catalog,
+            }),
+        )),
         Held::Bundle(..) => Err(Failure::new(format!(
             "{reference} is a bundle, not a catalog; publish the catalog under another name"
         ))),
     }
 }
 
-/// The image under its own tag, or else under the highest version among the repository's tags, or else under `latest`.
+/// The image under the highest version among the tags of the target's repository, or else under `latest`.
 async fn latest(images: &Images, target: &Reference) -> Result<Option<Reference>, Failure> {
-    if images.published(target).await?.is_some() {
-        return Ok(Some(target.or_latest()));
-    }
     let tags = match images.remote().tags(target).await {
         Ok(tags) => tags,
         Err(image::remote::RemoteError::NotFound { .. }) => return Ok(None),
@@ -120,21 +145,21 @@ pub(crate) fn admit(
     Ok(losses)
 }
 
-/// Makes sure that nobody published while a catalog was compared: what they published would be lost unseen.
-pub(crate) async fn recheck(
+/// Publishes a catalog's image, unless somebody published another one since `compared`: what they added would be lost
+/// unseen. Everything is uploaded before that is asked, so that only an instant is left between the answer and the tag.
+pub(crate) async fn publish(
     images: &Images,
-    published: Option<&Published>,
+    image: &Descriptor,
     target: &Reference,
+    flags: &GuardFlags,
+    compared: &Standing,
 ) -> Result<(), Failure> {
-    let now = images.published(target).await?;
-    let changed = match published {
-        Some(published) if published.reference == target.or_latest() => now != Some(published.digest),
-        _ => now.is_some(),
-    };
-    if changed {
+    images.upload(image, target).await?;
+    if Standing::look(images, target, flags).await? != *compared {
         return Err(Failure::new(format!(
-            "somebody published {target} while this catalog was being compared with it; run the command again"
+            "somebody published another catalog while this one was being compared with the published one; {target} was \
+             left as it is: render the template again, with their versions in it, and run the command again"
         )));
     }
-    Ok(())
+    images.tag(image, target).await
 }

@@ -49,7 +49,7 @@ impl Push {
             };
             validation::validate(&catalog)
                 .map_err(|error| Failure::new(format!("the catalog is not valid: {error}")))?;
-            let published = published::find(&images, &target, &self.guard).await?;
+            let (standing, published) = published::find(&images, &target, &self.guard).await?;
             if published.is_none() {
                 terminal.remark(format!("{target} is published for the first time"));
             }
@@ -64,8 +64,7 @@ impl Push {
                 }
                 None => self.contents.build(images.store(), &catalog)?.descriptor,
             };
-            published::recheck(&images, published.as_ref(), &target).await?;
-            images.remote().push(images.store(), &root, &target).await?;
+            published::publish(&images, &root, &target, &self.guard, &standing).await?;
             terminal.print(format!("{}@{}\n", target.or_latest(), digest_of(&root)?).as_bytes())
         })
     }

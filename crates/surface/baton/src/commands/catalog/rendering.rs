@@ -89,13 +89,11 @@ async fn render(
     match images.read(&NamedSource::parse(word)).await? {
         Held::Catalog(catalog) => Ok(catalog),
         Held::Bundle(files, from) => {
-            let rendered = match from {
-                Some(_) => rendering::render(&files, word)?,
-                None => {
-                    let image = image_of(&rendering::render(&files, "")?)?;
-                    rendering::render(&files, &image)?
-                }
+            let image = match from {
+                Some(_) => word.to_owned(),
+                None => image_of(&rendering::render(&files, "")?)?,
             };
+            let rendered = rendering::render(&files, &image)?;
             Ok(Catalog {
                 bundles: vec![rendered.bundle],
                 ..Catalog::default()

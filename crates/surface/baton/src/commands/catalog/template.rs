@@ -1,11 +1,14 @@
 //! `baton catalog template`: a template turned into a catalog.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read as _;
 
 use catalog::objects::Catalog;
 use catalog::pinning;
+use catalog::rendering::RenderedBundle;
 use catalog::template::{Compatibility, Template as Parsed, TemplateType};
+use chart::diagnosis::Diagnosis;
 use clap::Args;
 use image::policy::PolicySource;
 use image::reference::Reference;
@@ -168,11 +171,44 @@ pub(crate) async fn render(
             .cloned()
             .unwrap_or_else(|| Err(format!("bundle {reference:?} was not fetched")))
     };
-    let mut catalog = template.render(&lookup, compatibility)?;
+    let mut catalog = template.render(&lookup, compatibility).map_err(|error| {
+        let text = error.to_string();
+        let mut notes = shared_names(&found);
+        if notes.is_empty() && text.contains("duplicate bundle name") {
+            notes.push("the bundle's line is there twice below the same heading: take one out".to_owned());
+        }
+        Failure::with_diagnosis(
+            text,
+            Diagnosis {
+                notes,
+                ..Diagnosis::default()
+            },
+        )
+    })?;
     if form.minify {
         form.apply(&mut catalog)?;
     }
     Ok(catalog)
+}
+
+/// Names the bundles that several images claim to be, of which a catalog can have only one.
+fn shared_names(found: &BTreeMap<String, Result<RenderedBundle, String>>) -> Vec<String> {
+    let mut images = BTreeMap::<&str, Vec<&str>>::new();
+    for (image, rendered) in found {
+        if let Ok(rendered) = rendered {
+            images.entry(&rendered.bundle.name).or_default().push(image);
+        }
+    }
+    images.retain(|_, images| images.len() > 1);
+    images
+        .into_iter()
+        .map(|(name, images)| {
+            format!(
+                "{} all hold {name}: keep the one that is published, and publish the other content as a higher version",
+                images.join(", ")
+            )
+        })
+        .collect()
 }
 
 /// Names every image of a catalog by digest.
