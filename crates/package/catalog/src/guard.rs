@@ -450,6 +450,19 @@ mod tests {
     }
 
     #[test]
+    fn what_was_allowed_when_building_is_written_down_once_when_pushing() {
+        let mut next = world("stable-v1: 1.0.0 | 1.1.0 <- 1.0.0 | 1.2.0 <- 1.1.0");
+        let mut compare = || {
+            let allowed = ["fast-v1".to_owned()];
+            admit(&world(PUBLISHED), "catalog", "sha256:1", &mut next, &allowed).expect("allowed");
+            history(&next).expect("a history")
+        };
+        let built = compare();
+        assert_eq!(built["stack"].len(), 1);
+        assert_eq!(compare(), built);
+    }
+
+    #[test]
     fn a_broken_history_is_not_dropped_silently() {
         let mut published = world(PUBLISHED);
         published.others.push(Meta {

@@ -17,8 +17,18 @@ impl ImagePlatforms for AskedPlatforms<'_> {
         let (_, bytes) = asked.map_err(crate::failure::Failure::text)?;
         let manifest: Value = serde_json::from_slice(&bytes).map_err(|error| format!("{image}: {error}"))?;
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let images = manifest["manifests"].as_array().into_iter().flatten().map(|image| &image["platform"]);
-        let platform = |platform: &Value| Platform { system: text(&platform["os"]), architecture: text(&platform["architecture"]) };
-        Ok(images.filter(|platform| platform.is_object()).map(platform).collect())
+        let images = manifest["manifests"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|image| &image["platform"]);
+        let platform = |platform: &Value| Platform {
+            system: text(&platform["os"]),
+            architecture: text(&platform["architecture"]),
+        };
+        Ok(images
+            .filter(|platform| platform.is_object())
+            .map(platform)
+            .collect())
     }
 }

@@ -7,8 +7,8 @@ use bundle::files::BundleFiles;
 use catalog::objects::Catalog;
 use catalog::reading;
 use clap::Args;
+use gotemplate::format::quoted;
 use image::Descriptor;
-use image::build::BuiltImage;
 use image::content::{ContentStore, DEFAULT_CAPACITY_BYTES};
 use image::credentials::Credentials;
 use image::digest::Digest;
@@ -42,13 +42,13 @@ pub(crate) struct ImageFlags {
     pub(crate) skip_tls_verify: bool,
     /// Take names and passwords from this file alone
     #[arg(long, value_name = "FILE")]
-    authfile: Option<PathBuf>,
+    pub(crate) authfile: Option<PathBuf>,
     /// Trust this certificate authority too, PEM
     #[arg(long, value_name = "FILE")]
-    certificate_authority: Vec<PathBuf>,
+    pub(crate) certificate_authority: Vec<PathBuf>,
     /// Use only images that this policy.json accepts, in place of the system's
     #[arg(long, value_name = "FILE")]
-    signature_policy: Option<PathBuf>,
+    pub(crate) signature_policy: Option<PathBuf>,
     /// Keep fetched images in this folder
     #[arg(
         long,
@@ -56,7 +56,7 @@ pub(crate) struct ImageFlags {
         env = "BATON_IMAGE_CACHE",
         hide_env_values = true
     )]
-    image_cache: Option<PathBuf>,
+    pub(crate) image_cache: Option<PathBuf>,
 }
 
 /// What an image or directory turned out to hold.
@@ -138,12 +138,16 @@ impl Images {
         }
     }
 
-    /// Publishes an image.
-    pub(crate) async fn push(&self, image: &BuiltImage, reference: &Reference) -> Result<Digest, Failure> {
-        self.remote
-            .push(&self.store, &image.descriptor, reference)
-            .await?;
-        digest_of(&image.descriptor)
+    /// Uploads an image without its tag, so that tagging it afterwards is one short step: whatever must still be true
+    /// when customers get to see it is checked in between.
+    pub(crate) async fn upload(&self, image: &Descriptor, reference: &Reference) -> Result<(), Failure> {
+        let untagged = reference.without_version().with_digest(digest_of(image)?);
+        Ok(self.remote.push(&self.store, image, &untagged).await?)
+    }
+
+    /// Gives an image that was uploaded its tag.
+    pub(crate) async fn tag(&self, image: &Descriptor, reference: &Reference) -> Result<(), Failure> {
+        Ok(self.remote.push(&self.store, image, reference).await?)
     }
 
     /// Brings an image into the store, from a registry, a layout or a tar.
@@ -224,7 +228,10 @@ impl Images {
     /// Reads a bundle or a catalog from wherever it is.
     pub(crate) async fn read(&self, source: &NamedSource) -> Result<Held, Failure> {
         let NamedSource::Directory(path) = source else {
-            let fetched = self.fetch(source).await?;
+            let fetched = self.fetch(source).await.map_err(|failure| match source {
+                NamedSource::Image(name) => failure.within(format!("failed to pull image {}", quoted(name))),
+                NamedSource::Layout { .. } | NamedSource::Directory(_) => failure,
+            })?;
             let name = match source {
                 NamedSource::Image(name) => name.clone(),
                 NamedSource::Layout { path, .. } | NamedSource::Directory(path) => path.display().to_string(),

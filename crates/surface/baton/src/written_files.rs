@@ -1,5 +1,6 @@
 //! Files that appear whole or not at all: written under a temporary name, then renamed.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
@@ -23,17 +24,33 @@ pub(crate) fn write<E: From<io::Error>>(
     content: impl FnOnce(&mut dyn Write) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut file = create_beside(path)?;
-    content(&mut file)?;
+    // Past the temporary name, which would be in the error.
+    content(file.as_file_mut())?;
     file.persist(path).map_err(|failed| failed.error)?;
     Ok(())
 }
 
-/// Writes files; none of them is replaced before all of them are on the disk.
+/// Writes files; none of them is replaced before all of them are on the disk. Folders that were made for files that
+/// can't be written are removed again.
 pub(crate) fn write_all(files: &[(PathBuf, Vec<u8>)]) -> io::Result<()> {
+    let missing: BTreeSet<&Path> = files
+        .iter()
+        .flat_map(|(path, _)| path.ancestors().skip(1))
+        .filter(|folder| !folder.as_os_str().is_empty() && !folder.exists())
+        .collect();
+    write_or_nothing(files).inspect_err(|_| {
+        // Deepest first; one that somebody else has put something into meanwhile stays.
+        for folder in missing.iter().rev() {
+            fs::remove_dir(folder).ok();
+        }
+    })
+}
+
+fn write_or_nothing(files: &[(PathBuf, Vec<u8>)]) -> io::Result<()> {
     let mut written = Vec::with_capacity(files.len());
     for (path, content) in files {
         let mut file = create_beside(path)?;
-        file.write_all(content)?;
+        file.as_file_mut().write_all(content)?;
         // Renaming needs no open file, and there may be more files than may be open.
         written.push((path, file.into_temp_path()));
     }

@@ -235,15 +235,18 @@ impl Ingest {
 
     fn write_error(&self, source: io::Error, at_hand: usize) -> ContentError {
         match source.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ContentError::DiskFull {
-                store: self.store.root().to_path_buf(),
-                blob: self.in_words(),
-                needed: self
-                    .size
-                    .map_or(at_hand as u64, |size| size.saturating_sub(self.offset))
-                    .max(1),
-                source,
-            },
+            // A file may also be larger than what the process or the file system takes.
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+                ContentError::DiskFull {
+                    store: self.store.root().to_path_buf(),
+                    blob: self.in_words(),
+                    needed: self
+                        .size
+                        .map_or(at_hand as u64, |size| size.saturating_sub(self.offset))
+                        .max(1),
+                    source,
+                }
+            }
             _ => ContentError::Io {
                 path: self.store.root().to_path_buf(),
                 action: "write a blob to",

@@ -68,6 +68,17 @@ impl Remote {
                 // The beginning may have been damaged by whoever wrote it; the store has thrown it away.
                 RemoteError::Tampered { .. } if begun_at > 0 && !restarted => restarted = true,
                 error if error.is_transient() && attempts.again().await => {}
+                RemoteError::Unreachable { registry, cause } | RemoteError::BrokenOff { registry, cause }
+                    if reached > 0 =>
+                {
+                    return Err(RemoteError::Interrupted {
+                        registry,
+                        blob: digest,
+                        received: reached,
+                        size: blob.size(),
+                        cause,
+                    });
+                }
                 error => return Err(error),
             }
         }

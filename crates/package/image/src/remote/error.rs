@@ -28,6 +28,16 @@ pub enum RemoteError {
         /// What the network said.
         cause: String,
     },
+    /// There was a connection, and it broke off before the answer was there; tried several times.
+    #[error(
+        "the connection to registry {registry} broke off: {cause}; nothing half-done can be seen there, run the command again to go on"
+    )]
+    BrokenOff {
+        /// The registry's host.
+        registry: String,
+        /// What the network said.
+        cause: String,
+    },
     /// The registry's certificate isn't trusted. Trying again would not help.
     #[error(
         "cannot trust registry {registry}: {cause}; put the certificate of its authority into /etc/containers/certs.d/{registry}/ca.crt"
@@ -69,6 +79,20 @@ pub enum RemoteError {
     /// The registry is overloaded or broken; tried several times.
     #[error("registry {registry} failed to {action} ({status}): {message}; try again later")]
     Failing {
+        /// The registry's host.
+        registry: String,
+        /// What it was asked.
+        action: String,
+        /// The HTTP status.
+        status: u16,
+        /// What it said.
+        message: String,
+    },
+    /// The registry's disk is full. Trying again at once would not help.
+    #[error(
+        "registry {registry} has no room to {action} ({status}): {message}; have space freed there, then run the command again"
+    )]
+    NoRoom {
         /// The registry's host.
         registry: String,
         /// What it was asked.
@@ -180,7 +204,10 @@ impl RemoteError {
     pub(super) fn is_transient(&self) -> bool {
         matches!(
             self,
-            Self::Unreachable { .. } | Self::Failing { .. } | Self::Interrupted { .. }
+            Self::Unreachable { .. }
+                | Self::BrokenOff { .. }
+                | Self::Failing { .. }
+                | Self::Interrupted { .. }
         )
     }
 
@@ -211,6 +238,12 @@ impl Context<'_> {
                 what: what.to_owned(),
             },
             408 | 425 | 429 | 500 | 502..=504 => RemoteError::Failing {
+                registry,
+                action: action.to_owned(),
+                status,
+                message: message(body),
+            },
+            507 => RemoteError::NoRoom {
                 registry,
                 action: action.to_owned(),
                 status,
@@ -253,7 +286,11 @@ impl Context<'_> {
         if is_certificate_error(error) {
             return RemoteError::Certificate { registry, cause };
         }
-        RemoteError::Unreachable { registry, cause }
+        if error.is_connect() || error.is_builder() || error.is_redirect() {
+            RemoteError::Unreachable { registry, cause }
+        } else {
+            RemoteError::BrokenOff { registry, cause }
+        }
     }
 
     /// The error for what the registry client reports.

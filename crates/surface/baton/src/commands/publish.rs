@@ -88,6 +88,11 @@ impl Publish {
             let allow = &self.guard.allow;
             let operator_plan = publication::decide(&images, &operator_name, operator, allow).await?;
             let bundle_plan = publication::decide(&images, &bundle_name, bundle, allow).await?;
+            let is_image = |name: &&String| name.contains('/');
+            publication::refuse_needless(
+                allow.iter().filter(is_image),
+                &[(&operator_name, operator_plan), (&bundle_name, bundle_plan)],
+            )?;
             let local = LocalBundles {
                 bundles: vec![(
                     self.bundle_image.clone(),
@@ -103,7 +108,7 @@ impl Publish {
                     template_path.display()
                 ))
             })?;
-            let published = published::find(&images, &catalog_name, &self.guard).await?;
+            let (standing, published) = published::find(&images, &catalog_name, &self.guard).await?;
             let before = published
                 .as_ref()
                 .map(|published| published.catalog.clone())
@@ -111,17 +116,16 @@ impl Publish {
             let seen = diff::diff(&before, &next);
             let guard = GuardFlags {
                 // Images may be named too; the catalog's guard knows only what is in catalogs.
-                allow: allow.iter().filter(|name| !name.contains('/')).cloned().collect(),
+                allow: allow.iter().filter(|name| !is_image(name)).cloned().collect(),
                 ..self.guard.clone()
             };
             published::admit(published.as_ref(), &mut next, &guard, terminal)?;
             let catalog_image = CatalogImageFlags::default().build(images.store(), &next)?;
             let catalog = digest_of(&catalog_image.descriptor)?;
-            let current = images.published(&catalog_name).await?;
             let mut plan = String::from("plan\n");
             let _ = writeln!(plan, "  operator  {operator_name}  {}", words(operator_plan));
             let _ = writeln!(plan, "  bundle    {bundle_name}  {}", words(bundle_plan));
-            let catalog_plan = match current {
+            let catalog_plan = match standing.target {
                 None => Publication::New,
                 Some(digest) if digest == catalog => Publication::Unchanged,
                 Some(digest) => Publication::Replaces(digest),
@@ -149,14 +153,12 @@ impl Publish {
                 (operator_plan, &built.operator, &operator_name),
                 (bundle_plan, &built.bundle, &bundle_name),
             ] {
-                if plan != Publication::Unchanged {
-                    images.push(image, name).await?;
-                }
+                publication::publish(&images, name, &image.descriptor, plan).await?;
                 terminal.print(format!("{name}@{}\n", digest_of(&image.descriptor)?).as_bytes())?;
             }
             if catalog_plan != Publication::Unchanged {
-                published::recheck(&images, published.as_ref(), &catalog_name).await?;
-                images.push(&catalog_image, &catalog_name).await?;
+                let root = &catalog_image.descriptor;
+                published::publish(&images, root, &catalog_name, &self.guard, &standing).await?;
             }
             terminal.print(format!("{catalog_name}@{catalog}\n").as_bytes())
         })

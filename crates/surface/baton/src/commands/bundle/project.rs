@@ -114,9 +114,17 @@ impl ProjectFlags {
     /// Writes the bundle, unless the one in the tree is the same already.
     pub(crate) fn write_if_changed(&self, generated: &GeneratedBundle) -> Result<(), Failure> {
         let directory = self.bundle_directory();
-        let existing = if directory.is_dir() { BundleFiles::read_directory(&directory)? } else { BundleFiles::default() };
+        let existing = if directory.is_dir() {
+            BundleFiles::read_directory(&directory)?
+        } else {
+            BundleFiles::default()
+        };
         let is_same = |(path, bytes): (&String, &Vec<u8>)| existing.get(path) == Some(bytes.as_slice());
-        if generated.files.iter().all(is_same) && !self.update_permissions { Ok(()) } else { self.write(generated, false) }
+        if generated.files.iter().all(is_same) && !self.update_permissions {
+            Ok(())
+        } else {
+            self.write(generated, false)
+        }
     }
 
     /// Writes the bundle and what belongs beside it; files of an older bundle that are in it no more are removed.

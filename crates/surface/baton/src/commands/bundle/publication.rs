@@ -1,10 +1,11 @@
 //! Versions that are published stay what they are: an image's tag is written once.
 
+use image::Descriptor;
 use image::digest::Digest;
 use image::reference::Reference;
 
 use crate::failure::Failure;
-use crate::images::Images;
+use crate::images::{Images, digest_of};
 
 /// What publishing an image would do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,4 +36,47 @@ pub(crate) async fn decide(
              raise VERSION, or if it really must be replaced, say so: --allow {reference}"
         ))),
     }
+}
+
+/// Refuses images in `--allow` that nothing happens to: a slip there must not pass for care.
+pub(crate) fn refuse_needless<'a>(
+    allowed: impl IntoIterator<Item = &'a String>,
+    decided: &[(&Reference, Publication)],
+) -> Result<(), Failure> {
+    let is_replaced = |name: &str| {
+        decided.iter().any(|(reference, publication)| {
+            matches!(publication, Publication::Replaces(_)) && reference.to_string() == name
+        })
+    };
+    match allowed.into_iter().find(|name| !is_replaced(name)) {
+        Some(name) => Err(Failure::new(format!(
+            "no published image {name} would be replaced: take it out of --allow, or correct the name"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Publishes an image as it was decided, unless somebody published another one under its name meanwhile.
+pub(crate) async fn publish(
+    images: &Images,
+    reference: &Reference,
+    image: &Descriptor,
+    decided: Publication,
+) -> Result<(), Failure> {
+    if decided == Publication::Unchanged {
+        return Ok(());
+    }
+    images.upload(image, reference).await?;
+    let expected = match decided {
+        Publication::Replaces(published) => Some(published),
+        Publication::New | Publication::Unchanged => None,
+    };
+    let now = images.published(reference).await?;
+    if now != expected && now != Some(digest_of(image)?) {
+        return Err(Failure::new(format!(
+            "somebody published {reference} while this build of it was being uploaded; it was left as it is: \
+             raise VERSION, or run the command again to compare with what is published now"
+        )));
+    }
+    images.tag(image, reference).await
 }

@@ -47,13 +47,13 @@ impl Push {
                     image,
                 ));
             }
+            let decided: Vec<_> = pushes
+                .iter()
+                .map(|(name, decided, ..)| (*name, *decided))
+                .collect();
+            publication::refuse_needless(&self.allow, &decided)?;
             for (name, publication, digest, image) in pushes {
-                if publication != Publication::Unchanged {
-                    images
-                        .remote()
-                        .push(images.store(), &image.manifest, name)
-                        .await?;
-                }
+                publication::publish(&images, name, &image.manifest, publication).await?;
                 let told = match publication {
                     Publication::New => String::new(),
                     Publication::Unchanged => " (was published already)".to_owned(),

@@ -29,7 +29,12 @@ impl Unpack {
     pub(super) fn run(self, terminal: &mut Terminal) -> Result<(), Failure> {
         let images = Images::open(&self.images, PolicySource::Optional, terminal.bars())?;
         let (files, _) = runtime::block_on(images.read_bundle(&self.source))?;
-        let told = |error| Failure::new(format!("cannot write to {}: {error}", self.output.display()));
+        let told = |error| {
+            Failure::new(format!(
+                "cannot write to {}: {error}; see that the folder may be written and has room, or choose another with --output",
+                self.output.display()
+            ))
+        };
         if self.output.exists() && fs::read_dir(&self.output).map_err(told)?.next().is_some() {
             return Err(Failure::new(format!(
                 "{} is not empty: choose another folder with --output, or empty it",

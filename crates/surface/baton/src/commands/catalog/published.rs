@@ -92,7 +92,7 @@ pub(crate) async fn find(
             }),
         )),
         Held::Bundle(..) => Err(Failure::new(format!(
-            "{reference} is a bundle, not a catalog; publish the catalog under another name"
+            "{reference} is a bundle, not a catalog; publish the catalog under another name, or name the one that customers have with --published"
         ))),
     }
 }
@@ -126,7 +126,7 @@ pub(crate) fn admit(
     let Some(published) = published else {
         if !flags.allow.is_empty() {
             return Err(Failure::new(
-                "--allow is given, but no catalog is published yet that could lose something",
+                "--allow is given, but no catalog is published yet that could lose something; take it out",
             ));
         }
         return Ok(Vec::new());

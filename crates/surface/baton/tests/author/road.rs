@@ -1,0 +1,300 @@
+//! The road itself: from a chart to a catalog, and from version to version.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Command;
+
+use crate::peers;
+use crate::registries::{Debian, Embedded, Registry};
+use crate::tree::{Author, PACKAGE};
+
+#[test]
+fn a_chart_becomes_a_catalog_at_the_embedded_registry() {
+    a_chart_becomes_a_catalog(&Embedded::start());
+}
+
+#[test]
+fn a_chart_becomes_a_catalog_at_debians_registry() {
+    if peers::is_installed("docker-registry") {
+        a_chart_becomes_a_catalog(&Debian::start());
+    }
+}
+
+/// What the documentation tells a new author to do, step by step.
+fn a_chart_becomes_a_catalog(registry: &dyn Registry) {
+    let author = Author::new(registry.address());
+    let image = format!("{}/team/answers", registry.address());
+    let (operator, bundle) = (format!("{image}:0.1.0"), format!("{image}-bundle:0.1.0"));
+    let catalog = format!("{image}-catalog:latest");
+    let told = author.succeeds(&[
+        "init",
+        "--chart",
+        "chart",
+        "../answers",
+        "--group",
+        "team.example.com",
+        "--kind",
+        "Answers",
+        "--image",
+        &image,
+    ]);
+    assert!(told.contains("next: cd there, and make help"), "{told}");
+    fs::remove_dir_all(author.path("")).expect("removed");
+    fs::rename(author.beside("answers"), author.path("")).expect("the new tree takes the place of the other");
+
+    let version = ["--version", "0.1.0", "--image", &operator];
+    author.succeeds(&[&["bundle", "generate"][..], &version].concat());
+    for checks in ["", "name=operatorhub", "name=good-practices"] {
+        author.succeeds(&["bundle", "validate", "bundle", "--select-optional", checks]);
+    }
+    author.succeeds(
+        &[
+            &[
+                "bundle",
+                "build",
+                "--bundle-image",
+                &bundle,
+                "--binary",
+                "../program",
+            ][..],
+            &version,
+        ]
+        .concat(),
+    );
+    author.succeeds(&["bundle", "push", &operator, &bundle]);
+    author.write(
+        "catalog/operator_catalog.yaml",
+        format!(
+            "Schema: olm.semver\nGenerateMajorChannels: true\nStable:\n  Bundles:\n  - Image: {bundle}\n"
+        ),
+    );
+    author.succeeds(&[
+        "catalog",
+        "template",
+        "catalog/operator_catalog.yaml",
+        "--output",
+        "catalog/configs/catalog.yaml",
+    ]);
+    author.succeeds(&["catalog", "validate", "catalog/configs"]);
+    author.succeeds(&["catalog", "build", "catalog/configs", "--image", &catalog]);
+    author.succeeds(&["catalog", "push", &catalog]);
+
+    let tags = |repository: &str| registry.tags(&format!("team/{repository}"));
+    assert_eq!(
+        tags("answers").len() + tags("answers-bundle").len() + tags("answers-catalog").len(),
+        3
+    );
+    let channels = author.succeeds(&["catalog", "list", "channels", &catalog]);
+    assert!(channels.contains("stable-v0"), "{channels}");
+    author.succeeds(&[
+        "bundle",
+        "validate",
+        &bundle,
+        "--select-optional",
+        "name=operatorhub",
+    ]);
+    author.succeeds(&["bundle", "unpack", &bundle, "--output", "unpacked"]);
+    let service_version = author.read("bundle/manifests/inference-stack-operator.clusterserviceversion.yaml");
+    assert_eq!(
+        author.read("unpacked/manifests/inference-stack-operator.clusterserviceversion.yaml"),
+        service_version
+    );
+}
+
+#[test]
+fn versions_follow_each_other_at_the_embedded_registry() {
+    versions_follow_each_other(&Embedded::start());
+}
+
+#[test]
+fn versions_follow_each_other_at_debians_registry() {
+    if peers::is_installed("docker-registry") {
+        versions_follow_each_other(&Debian::start());
+    }
+}
+
+fn versions_follow_each_other(registry: &dyn Registry) {
+    let author = Author::new(registry.address());
+    let has_skopeo = peers::is_installed("skopeo");
+    let mut seen = String::new();
+    let versions = ["1.0.0", "1.1.0", "2.0.0"];
+    for (count, version) in versions.iter().enumerate() {
+        author.template(&[
+            ("Candidate", &versions[..=count]),
+            ("Stable", &versions[..=count.min(1)]),
+        ]);
+        author.succeeds(&author.publishing(version, version));
+        let catalog = author.catalog(version);
+        author.succeeds(&["catalog", "validate", &catalog]);
+        seen.push_str(&author.succeeds(&["catalog", "list", "channels", &catalog]));
+        seen.push_str(&author.succeeds(&["catalog", "list", "bundles", &catalog]));
+        if let Some(before) = count
+            .checked_sub(1)
+            .map(|before| author.catalog(versions[before]))
+        {
+            seen.push_str(&author.succeeds(&["catalog", "diff", &before, &catalog]));
+            let different = author
+                .command(&["catalog", "diff", "--exit-code", &before, &catalog])
+                .output();
+            assert_eq!(different.expect("the program runs").status.code(), Some(1));
+        }
+        if has_skopeo {
+            let bundle = peers::skopeo_inspect(&author.bundle(version));
+            assert_eq!(
+                bundle["Labels"]["operators.operatorframework.io.bundle.package.v1"],
+                PACKAGE
+            );
+            let image = peers::skopeo_inspect(&catalog);
+            assert_eq!(
+                image["Labels"]["operators.operatorframework.io.index.configs.v1"],
+                "/configs"
+            );
+            let tags = author.tags(registry);
+            assert_eq!(image["Digest"], tags[&format!("models/stack-catalog:{version}")]);
+        }
+    }
+    insta::assert_snapshot!("versions", seen);
+
+    // The catalog that was rendered before the last bundle was pushed is the one that the pushed bundle gives.
+    let configs = author.read("catalog/configs/catalog.yaml");
+    assert_eq!(
+        author.succeeds(&["catalog", "template", "catalog/operator_catalog.yaml"]),
+        configs.replace(&registry.address().to_string(), "[REGISTRY]")
+    );
+
+    // Somebody else makes the last version again, on another machine: all of it is published already.
+    let published = author.tags(registry);
+    let other = Author::new(registry.address());
+    other.template(&[("Candidate", &versions), ("Stable", &versions[..2])]);
+    let output = other
+        .command(&other.publishing("2.0.0", "2.0.0"))
+        .output()
+        .expect("the program runs");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{told}");
+    assert_eq!(told.matches("published already").count(), 3, "{told}");
+    assert_eq!(author.tags(registry), published);
+}
+
+#[test]
+fn the_same_tree_gives_the_same_images() {
+    let digests = || {
+        let author = Author::new("registry.example.com");
+        author.has_built("1.1.0");
+        let output = author
+            .command(&[vec!["bundle".into(), "build".into()], author.build_flags("1.1.0")].concat())
+            .output();
+        String::from_utf8(output.expect("the program runs").stdout).expect("text")
+    };
+    let first = digests();
+    assert_eq!(first.matches("@sha256:").count(), 2, "{first}");
+    assert_eq!(digests(), first);
+}
+
+#[test]
+fn the_time_of_a_bundle_changes_only_with_its_content() {
+    const SERVICE_VERSION: &str = "bundle/manifests/inference-stack-operator.clusterserviceversion.yaml";
+    let author = Author::new("registry.example.com");
+    let mut generate = vec!["bundle".to_owned(), "generate".to_owned()];
+    generate.extend(author.version_flags("2.0.0"));
+    author.succeeds(&generate);
+    let made = author.read(SERVICE_VERSION);
+    assert!(made.contains("createdAt: \"2025-05-01T00:00:00Z\""), "{made}");
+    let later = |author: &Author| {
+        let mut command = author.command(&generate);
+        command.env("SOURCE_DATE_EPOCH", "1764547200");
+        assert!(command.output().expect("the program runs").status.success());
+        author.read(SERVICE_VERSION)
+    };
+    assert_eq!(later(&author), made);
+    author.replace(
+        "config/manifests/bases/inference-stack-operator.clusterserviceversion.yaml",
+        "displayName: ",
+        "displayName: Our ",
+    );
+    let changed = later(&author);
+    assert!(
+        changed.contains("createdAt: \"2025-12-01T00:00:00Z\""),
+        "{changed}"
+    );
+}
+
+#[test]
+fn nothing_is_published_without_a_yes() {
+    let registry = Embedded::start();
+    let author = Author::new(registry.address());
+    author.template(&[("Stable", &["1.0.0"])]);
+    let mut arguments = author.publishing("1.0.0", "latest");
+    arguments.retain(|argument| argument != "--yes");
+    insta::assert_snapshot!("nobody_to_ask", author.fails(&arguments));
+    arguments.push("--dry-run".to_owned());
+    author.succeeds(&arguments);
+    author.template(&[("Stable", &[])]);
+    insta::assert_snapshot!(
+        "not_in_the_template",
+        author.fails(&author.publishing("1.0.0", "latest"))
+    );
+    assert!(author.tags(&registry).is_empty(), "nothing was published");
+    assert!(!author.path("catalog/configs").exists(), "nothing was rendered");
+}
+
+#[test]
+fn the_makefile_publishes_too() {
+    if !peers::is_installed("make") {
+        return;
+    }
+    let registry = Embedded::start();
+    let author = Author::new(registry.address());
+    let base = format!("{}/models/stack", registry.address());
+    let make = |arguments: &[&str]| {
+        let mut command = Command::new("make");
+        command
+            .arg(format!("BATON={}", env!("CARGO_BIN_EXE_baton")))
+            .arg(format!("IMAGE_TAG_BASE={base}"))
+            .arg("BINARIES=--binary ../program")
+            .args(arguments);
+        let output = author.at_home(command).output().expect("make runs");
+        assert!(output.status.success(), "{}", author.describe(arguments, &output));
+        String::from_utf8(output.stdout).expect("text")
+    };
+    insta::assert_snapshot!("make_help", make(&["help"]));
+
+    // The versions that customers have, with the charts that they were made of.
+    make(&["published"]);
+    author.replace(
+        "catalog/operator_catalog.yaml",
+        "registry.example.com/models/inference-stack-operator",
+        &base,
+    );
+    make(&["catalog-build-push"]);
+    let names = |tags: BTreeMap<String, String>| tags.into_keys().collect::<Vec<_>>();
+    let customers = author.tags(&registry);
+    assert_eq!(
+        names(customers.clone()),
+        [
+            "models/stack-bundle:1.0.0",
+            "models/stack-bundle:1.1.0",
+            "models/stack-bundle:2.0.0",
+            "models/stack-catalog:2.0.0",
+            "models/stack:1.0.0",
+            "models/stack:1.1.0",
+            "models/stack:2.0.0",
+        ]
+    );
+
+    // The developers' versions go elsewhere.
+    author.write(
+        "catalog/operator_catalog_dev.yaml",
+        format!("Schema: olm.semver\nGenerateMajorChannels: true\nCandidate:\n  Bundles:\n  - Image: {base}-dev-bundle:2.0.0\n"),
+    );
+    make(&["bundle-build-push", "catalog-build-push", "DEV=1"]);
+    for repository in ["stack-dev", "stack-dev-bundle", "stack-dev-catalog"] {
+        let repository = format!("models/{repository}");
+        assert_eq!(names(registry.tags(&repository)), [format!("{repository}:2.0.0")]);
+    }
+    assert_eq!(
+        author.tags(&registry),
+        customers,
+        "what customers see is untouched"
+    );
+}
