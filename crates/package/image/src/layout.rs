@@ -87,6 +87,17 @@ pub enum LayoutError {
         /// What is missing.
         part: String,
     },
+    /// An entry of the tar has a name that leads out of it, as no image tool writes one.
+    #[error(
+        "entry {entry:?} of {} leads out of it; nothing was read: don't use this file, and tell whoever made it",
+        path.display()
+    )]
+    LeadsOut {
+        /// The file.
+        path: PathBuf,
+        /// The entry's name.
+        entry: String,
+    },
     /// The tar is more than a tar of images may be.
     #[error("{} has {what} than images have ({limit}); if it is trusted, split it", path.display())]
     TooBig {

@@ -101,6 +101,15 @@ pub fn import_tar(store: &ContentStore, path: &Path, stream: impl Read) -> Resul
                 limit: MAX_ARCHIVE_ENTRIES as u64,
             });
         }
+        if path_bytes
+            .split(|byte| *byte == b'/')
+            .any(|component| component == b"..")
+        {
+            return Err(LayoutError::LeadsOut {
+                path: path.to_path_buf(),
+                entry: String::from_utf8_lossy(&path_bytes).into_owned(),
+            });
+        }
         let Some(name) = plain_name(&path_bytes) else {
             continue;
         };

@@ -490,8 +490,9 @@ async fn an_insecure_registry_may_speak_plain_http() {
         ..mirrored(&configuration)
     });
     remote.resolve(&reference(&mock, "a:1")).await.expect("resolved");
+    // Said for the host: what is on this machine may otherwise do without.
     let strict = Remote::new(RemoteOptions {
-        encryption: Encryption::Verified,
+        encryption_by_host: [(mock.host.clone(), Encryption::Verified)].into(),
         ..options()
     });
     strict

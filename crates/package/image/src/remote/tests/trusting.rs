@@ -255,8 +255,10 @@ async fn a_registry_is_trusted_by_the_certificate_in_its_folder() {
     image.put(&mock, "a", "1");
     let name = reference(&mock, "a:1");
     let store = ContentStore::temporary().expect("a store");
+    let host = mock.host.clone();
     let verified = |certificates| RemoteOptions {
-        encryption: Encryption::Verified,
+        // Said for the host: what is on this machine may otherwise do without.
+        encryption_by_host: [(host.clone(), Encryption::Verified)].into(),
         certificates,
         ..options()
     };
