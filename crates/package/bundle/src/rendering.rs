@@ -9,9 +9,11 @@
 
 pub mod certificates;
 pub mod checks;
+pub mod configuration;
 mod deployment_config;
 pub mod names;
 mod permissions;
+pub mod quantity;
 pub mod supported_kinds;
 pub mod targets;
 mod webhooks;

@@ -42,7 +42,7 @@ mod removed_apis;
 mod report;
 mod selector;
 mod suites;
-mod unstructured;
+pub(crate) mod unstructured;
 
 use std::fmt;
 
@@ -55,7 +55,7 @@ pub use context::{
 };
 pub use finding::{FieldFault, Finding, Kind, Level, Outcome};
 pub use format::MediaType;
-pub use report::{Output, OutputLevel, Report, log_line};
+pub use report::{Output, OutputLevel, Report, log_line, log_value};
 pub use selector::{InvalidSelector, Selector};
 pub use suites::{Validator, list_optional, optional_validators};
 
@@ -242,6 +242,15 @@ fn metadata_fault(object: &Value) -> Option<String> {
             object.to_plain()
         )
     })
+}
+
+/// How opm understands the files of a directory of manifests, which messages call `location`.
+///
+/// # Errors
+///
+/// When the directory has no files.
+pub fn opm_media_type(manifests: &BundleFiles, location: &str) -> Result<MediaType, String> {
+    format::media_type(&loaded::Directory::new(manifests, location, ""))
 }
 
 /// What `opm alpha bundle validate` says against the form of a bundle; nothing when it is in order.

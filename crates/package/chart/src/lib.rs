@@ -20,7 +20,6 @@ mod field_decoder;
 mod functions;
 mod go_characters;
 mod go_error;
-mod go_expression;
 mod keys;
 mod time;
 
@@ -35,6 +34,7 @@ pub mod diagnosis;
 pub mod directory;
 pub mod engine;
 pub mod explanation;
+pub mod go_expression;
 pub mod go_url;
 pub mod host;
 pub mod ignore;

@@ -32,6 +32,11 @@ static STRUCTS: LazyLock<HashMap<&'static str, Fields>> = LazyLock::new(|| {
     structs
 });
 
+/// The fields of a Go type, each with its key and its type; none for what is no struct in the table.
+pub(crate) fn fields(type_name: &str) -> &'static [(&'static str, &'static str)] {
+    STRUCTS.get(type_name).map(Vec::as_slice).unwrap_or_default()
+}
+
 /// What became of an object that was given a type.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Converted {
@@ -55,7 +60,7 @@ fn structure(value: &Value, name: &str, taken: &mut Map<String, Value>) -> Resul
     let Value::Object(entries) = value else {
         return Err(format!("cannot restore struct from: {}", kind(value)));
     };
-    for (key, type_name) in STRUCTS.get(name).map(Vec::as_slice).unwrap_or_default() {
+    for (key, type_name) in fields(name) {
         if *key == "@" {
             structure(value, type_name, taken)?;
             continue;
@@ -159,7 +164,7 @@ fn scalar(value: &Value, type_name: &str) -> Result<(), String> {
 }
 
 /// What a type that reads itself says of a value.
-fn read_itself(value: &Value, go_name: &str) -> Result<(), String> {
+pub(crate) fn read_itself(value: &Value, go_name: &str) -> Result<(), String> {
     let not_text = || {
         format!(
             "json: cannot unmarshal {} into Go value of type string",

@@ -23,7 +23,7 @@ pub(super) enum Defect {
 
 /// An expression that cannot be used; prints as Go's error does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SyntaxError {
+pub struct SyntaxError {
     defect: Defect,
     /// The part of the expression that is wrong.
     part: String,

@@ -15,7 +15,7 @@ use std::ops::Range;
 use regex_automata::meta::{Config, Regex};
 
 use self::error::Defect;
-pub(crate) use self::error::SyntaxError;
+pub use self::error::SyntaxError;
 use self::parse::parse;
 use crate::go_characters::characters;
 
@@ -24,7 +24,7 @@ const MAX_AUTOMATON_BYTES: usize = 64 * 1024 * 1024;
 
 /// A compiled regular expression.
 #[derive(Debug)]
-pub(crate) struct Expression {
+pub struct Expression {
     pub(crate) regex: Regex,
     /// The names of its groups, of which the first is the whole match.
     pub(crate) names: Vec<Option<String>>,
@@ -32,7 +32,12 @@ pub(crate) struct Expression {
 }
 
 impl Expression {
-    pub(crate) fn new(expression: &[u8]) -> Result<Expression, SyntaxError> {
+    /// Compiles an expression.
+    ///
+    /// # Errors
+    ///
+    /// What Go says of text that is no expression.
+    pub fn new(expression: &[u8]) -> Result<Expression, SyntaxError> {
         let syntax = parse(expression)?;
         let config = Config::new().nfa_size_limit(Some(MAX_AUTOMATON_BYTES));
         let regex = Regex::builder().configure(config).build_from_hir(&syntax.hir);
@@ -45,7 +50,8 @@ impl Expression {
         })
     }
 
-    pub(crate) fn is_match(&self, text: &[u8]) -> bool {
+    /// Tells whether some part of a text matches.
+    pub fn is_match(&self, text: &[u8]) -> bool {
         self.regex.is_match(Haystack::new(text).lossy.as_ref())
     }
 
