@@ -21,7 +21,7 @@ use bundle::files::BundleFiles;
 use serde_json::Value;
 
 use crate::metadata::{self, Metadata, MigrationError};
-use crate::objects::{Bundle, Icon, Property, RelatedImage};
+use crate::objects::{Bundle, Catalog, Icon, Property, RelatedImage};
 use raw_version::RawVersion;
 
 pub(crate) use properties::{BUNDLE_OBJECT, CSV_METADATA};
@@ -166,6 +166,19 @@ impl RenderedBundle {
     /// When the `ClusterServiceVersion` does not fit its type; the bundle is unchanged then.
     pub fn migrate(&mut self, metadata: Metadata) -> Result<(), MigrationError> {
         metadata::migrate_bundle(&mut self.bundle, &self.version, metadata)
+    }
+}
+
+/// Puts what bundles of a catalog say into the order in which opm renders it: what is large comes last, and images are in
+/// the order of their names.
+pub fn arrange(catalog: &mut Catalog) {
+    for bundle in &mut catalog.bundles {
+        bundle
+            .properties
+            .sort_by_key(|property| matches!(property.kind.as_str(), BUNDLE_OBJECT | CSV_METADATA));
+        bundle
+            .related_images
+            .sort_by(|one, other| one.image.cmp(&other.image));
     }
 }
 

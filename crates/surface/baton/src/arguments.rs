@@ -6,7 +6,7 @@ use chart::capabilities::KubeVersion;
 use chart::value_options::ValueOptions;
 use clap::builder::ArgAction;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, Command};
+use clap::{Arg, Args, Command};
 
 use crate::failure::Failure;
 
@@ -168,18 +168,25 @@ pub(crate) fn plain_switches(
     program: &Command,
     arguments: impl IntoIterator<Item = OsString>,
 ) -> Result<Vec<OsString>, Failure> {
-    let is_switch = |name: &str| {
-        program
-            .get_subcommands()
-            .flat_map(Command::get_arguments)
-            .any(|argument| {
-                argument.get_long() == Some(name) && matches!(argument.get_action(), ArgAction::SetTrue)
-            })
+    let is_switch = |command: &Command, name: &str| {
+        command.get_arguments().any(|argument| {
+            let is_called = argument.get_long() == Some(name)
+                || argument
+                    .get_all_aliases()
+                    .is_some_and(|aliases| aliases.contains(&name));
+            is_called && matches!(argument.get_action(), ArgAction::SetTrue)
+        })
     };
-    let mut plain: Vec<OsString> = Vec::new();
+    let mut command = program;
     let mut arguments = arguments.into_iter();
+    let mut plain: Vec<OsString> = arguments.next().into_iter().collect();
     while let Some(argument) = arguments.next() {
-        if argument == "--" {
+        if let Some(next) = argument.to_str().and_then(|word| command.find_subcommand(word)) {
+            command = next;
+        }
+        // What is handed on as it is has flags of its own.
+        let is_handed_on = command.get_arguments().any(Arg::is_trailing_var_arg_set);
+        if argument == "--" || is_handed_on {
             plain.push(argument);
             plain.extend(arguments);
             break;
@@ -187,7 +194,7 @@ pub(crate) fn plain_switches(
         let spelled = argument
             .to_str()
             .and_then(|text| text.strip_prefix("--")?.split_once('='));
-        let Some((name, value)) = spelled.filter(|(name, _)| is_switch(name)) else {
+        let Some((name, value)) = spelled.filter(|(name, _)| is_switch(command, name)) else {
             plain.push(argument);
             continue;
         };
@@ -274,6 +281,13 @@ mod tests {
                 .arg(clap::Arg::new("x").long("x").action(ArgAction::SetTrue))
                 .arg(clap::Arg::new("y").long("y")),
         );
+        let program = program
+            .subcommand(
+                Command::new("b").subcommand(
+                    Command::new("c").arg(clap::Arg::new("z").long("z").action(ArgAction::SetTrue)),
+                ),
+            )
+            .subcommand(Command::new("d").arg(clap::Arg::new("words").trailing_var_arg(true).num_args(0..)));
         let plain = |line: &str| {
             let arguments = plain_switches(&program, line.split(' ').map(OsString::from)).ok()?;
             Some(
@@ -294,6 +308,11 @@ mod tests {
             Some("baton a -- --x=true")
         );
         assert_eq!(plain("baton a --x=maybe"), None);
+        assert_eq!(
+            plain("baton b c --z=true --x=true").as_deref(),
+            Some("baton b c --z --x=true")
+        );
+        assert_eq!(plain("baton d --x=true").as_deref(), Some("baton d --x=true"));
     }
 
     #[test]

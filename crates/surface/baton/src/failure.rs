@@ -72,6 +72,20 @@ impl Failure {
     }
 }
 
+/// What the system says about a file, in the words in which Go programs say it.
+pub(crate) fn system_reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    let Some(code) = error.raw_os_error() else {
+        return text;
+    };
+    let text = text.strip_suffix(&format!(" (os error {code})")).unwrap_or(&text);
+    let mut characters = text.chars();
+    match characters.next() {
+        Some(first) => first.to_lowercase().chain(characters).collect(),
+        None => String::new(),
+    }
+}
+
 impl<E: std::error::Error> From<E> for Failure {
     fn from(error: E) -> Self {
         Self::new(error.to_string())

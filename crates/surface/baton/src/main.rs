@@ -23,6 +23,7 @@ mod runtime;
 mod terminal;
 mod written_files;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
@@ -50,6 +51,10 @@ struct Program {
 
 fn main() -> ExitCode {
     let mut terminal = Terminal::new();
+    if is_called("opm") {
+        let outcome = commands::opm::run(std::env::args_os().skip(1).collect(), &mut terminal);
+        return terminal.finish(outcome);
+    }
     let outcome = match plain_switches(&Program::command(), std::env::args_os()).map(Program::try_parse_from)
     {
         Err(failure) => Err(failure),
@@ -58,6 +63,13 @@ fn main() -> ExitCode {
         Ok(Err(error)) => Err(usage_error(&error)),
     };
     terminal.finish(outcome)
+}
+
+/// Whether the program is called by this name, through a link or a copy.
+fn is_called(name: &str) -> bool {
+    std::env::args_os()
+        .next()
+        .is_some_and(|path| Path::new(&path).file_name().is_some_and(|file| file == name))
 }
 
 /// Whether what the command line gave rise to is a text that was asked for, or one for somebody who did not know what to

@@ -149,11 +149,16 @@ impl Report {
 /// A line as logrus writes it where there is no terminal.
 #[must_use]
 pub fn log_line(time: &str, level: &str, message: &str) -> String {
-    format!("time={} level={level} msg={}", field(time), field(message))
+    format!(
+        "time={} level={level} msg={}",
+        log_value(time),
+        log_value(message)
+    )
 }
 
 /// A value as logrus writes it: quoted when it holds anything but letters, digits and a few signs.
-fn field(text: &str) -> String {
+#[must_use]
+pub fn log_value(text: &str) -> String {
     let is_plain = |character: char| character.is_ascii_alphanumeric() || "-._/@^+".contains(character);
     if text.chars().all(is_plain) {
         text.to_owned()

@@ -5,16 +5,17 @@ pub(crate) mod catalog_image;
 mod convert;
 mod diff;
 mod graph;
-mod init;
+pub(crate) mod init;
 mod list;
 mod migrate;
 mod prune;
 pub(crate) mod published;
 mod push;
-mod render;
+pub(crate) mod render;
 pub(crate) mod rendering;
+pub(crate) mod serve;
 pub(crate) mod template;
-mod validate;
+pub(crate) mod validate;
 
 use catalog::objects::Catalog;
 use catalog::writing::{self, Format};
@@ -38,6 +39,7 @@ pub(crate) enum CatalogCommand {
     Migrate(migrate::Migrate),
     Build(build::Build),
     Push(push::Push),
+    Serve(serve::Serve),
 }
 
 impl CatalogCommand {
@@ -55,6 +57,7 @@ impl CatalogCommand {
             Self::Migrate(migrate) => migrate.run(terminal),
             Self::Build(build) => build.run(terminal),
             Self::Push(push) => push.run(terminal),
+            Self::Serve(serve) => serve.run(terminal),
         }
     }
 }

@@ -5,6 +5,7 @@ mod catalog;
 mod dependency_files;
 mod init;
 mod lint;
+pub(crate) mod opm;
 mod package;
 mod publish;
 mod registry;
@@ -30,6 +31,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Catalog(Box<catalog::CatalogCommand>),
     Publish(Box<publish::Publish>),
+    Opm(opm::Opm),
     #[command(subcommand)]
     Registry(registry::RegistryCommand),
 }
@@ -44,6 +46,7 @@ impl Command {
             Self::Init(init) => init.run(terminal),
             Self::Bundle(bundle) => bundle.run(terminal),
             Self::Catalog(catalog) => catalog.run(terminal),
+            Self::Opm(opm) => opm.run(terminal),
             Self::Publish(publish) => publish.run(terminal),
             Self::Registry(registry) => registry.run(terminal),
         }

@@ -7,7 +7,7 @@ use catalog::template::package;
 use clap::Args;
 
 use super::Notation;
-use crate::failure::Failure;
+use crate::failure::{Failure, system_reason};
 use crate::terminal::Terminal;
 
 /// Prints the olm.package object that a package's catalog starts with.
@@ -58,11 +58,7 @@ pub(crate) fn read(
     let bytes = |what: &str, path: Option<&std::path::Path>| match path {
         None => Ok(None),
         Some(path) => std::fs::read(path).map(Some).map_err(|error| {
-            let reason = if error.kind() == std::io::ErrorKind::NotFound {
-                "no such file or directory".to_owned()
-            } else {
-                error.to_string()
-            };
+            let reason = system_reason(&error);
             Failure::new(format!("open {what} file: open {}: {reason}", path.display()))
         }),
     };

@@ -1,10 +1,12 @@
 //! `baton catalog render`: catalogs and bundles as one stream of objects.
 
+use std::any::Any;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use catalog::rendering::RenderedBundle;
 use clap::Args;
-use gotemplate::{Executor, Functions, Map, Options, Parsed, Templates, Value};
+use gotemplate::{Executor, Functions, Object, Options, Parsed, Templates, Value};
 use image::policy::PolicySource;
 
 use super::Notation;
@@ -67,25 +69,59 @@ impl ImageTemplate {
 
     /// The image of one bundle.
     pub(crate) fn of(&self, bundle: &RenderedBundle) -> Result<String, Failure> {
-        let version = catalog::edges::bundle_version(&bundle.bundle);
-        let data = Map::new();
-        data.insert("Package", bundle.bundle.package.as_str().into());
-        data.insert("Name", bundle.bundle.name.as_str().into());
-        data.insert(
-            "Version",
-            version
-                .map(|version| version.version.to_string())
-                .unwrap_or_default()
-                .into(),
-        );
+        let bundle = NamedBundle::of(&bundle.bundle);
+        let name = bundle.name.clone();
         let text = Executor::new(Arc::clone(&self.0), Options::default(), &())
-            .execute(Self::NAME.as_bytes(), Self::NAME, Value::Map(data))
+            .execute(Self::NAME.as_bytes(), Self::NAME, Value::Object(Rc::new(bundle)))
             .map_err(|error| {
-                Failure::new(format!(
-                    "render image reference for bundle {:?}: {error}",
-                    bundle.bundle.name
-                ))
+                Failure::new(format!("render image reference for bundle {:?}: {error}", name))
             })?;
         Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+}
+
+/// What such a template sees of a bundle.
+#[derive(PartialEq, Eq)]
+struct NamedBundle {
+    package: String,
+    name: String,
+    version: String,
+}
+
+impl NamedBundle {
+    fn of(bundle: &catalog::objects::Bundle) -> Self {
+        let version = bundle
+            .properties
+            .iter()
+            .find(|property| property.kind == "olm.package")
+            .and_then(|property| serde_json::from_str::<serde_json::Value>(property.value.get()).ok())
+            .and_then(|value| Some(value.get("version")?.as_str()?.to_owned()));
+        Self {
+            package: bundle.package.clone(),
+            name: bundle.name.clone(),
+            version: version.unwrap_or_default(),
+        }
+    }
+}
+
+impl Object for NamedBundle {
+    fn type_name(&self) -> &str {
+        "action.imageReferenceTemplateData"
+    }
+
+    fn fields(&self) -> Vec<(&'static str, Value)> {
+        vec![
+            ("Package", self.package.as_str().into()),
+            ("Name", self.name.as_str().into()),
+            ("Version", self.version.as_str().into()),
+        ]
+    }
+
+    fn equals(&self, other: &dyn Object) -> bool {
+        other.as_any().downcast_ref() == Some(self)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
     }
 }

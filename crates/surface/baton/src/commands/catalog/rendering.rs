@@ -1,7 +1,7 @@
 //! Bundles and catalogs, wherever they are, rendered into one catalog.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::Path;
 
 use bundle::files::BundleFiles;
 use catalog::metadata::{self, Metadata, MigrationLevel};
@@ -12,7 +12,7 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use gotemplate::format::quoted;
 
 use crate::failure::Failure;
-use crate::images::{Held, Images};
+use crate::images::{Held, Images, is_bundle};
 use crate::named_source::NamedSource;
 
 /// How many images are fetched at a time; each fetches its layers in parallel again.
@@ -54,18 +54,34 @@ impl FormFlags {
     }
 }
 
+/// Gives bundles that come from a directory the image they will have.
+pub(crate) type ImageOf<'f> = dyn Fn(&RenderedBundle) -> Result<String, Failure> + Sync + 'f;
+
 /// Renders everything that `words` name, several images at a time, into one catalog.
-///
-/// `image_of` gives bundles that come from a directory the image they will have.
 pub(crate) async fn render_all(
     images: &Images,
     words: &[String],
-    image_of: &(dyn Fn(&RenderedBundle) -> Result<String, Failure> + Sync),
+    image_of: &ImageOf<'_>,
+) -> Result<Catalog, Failure> {
+    combine(words, |word| async move {
+        let held = images.read(&NamedSource::parse(word)).await?;
+        render_held(held, word, image_of)
+    })
+    .await
+}
+
+/// Makes one catalog of what `render` makes of each of several words.
+pub(crate) async fn combine<'w, F: Future<Output = Result<Catalog, Failure>>>(
+    words: &'w [String],
+    render: impl Fn(&'w str) -> F,
 ) -> Result<Catalog, Failure> {
     let parts: Vec<Catalog> = stream::iter(words)
-        .map(|word| async move {
-            let part = render(images, word, image_of).await;
-            part.map_err(|failure| failure.within(format!("render reference {}", quoted(word))))
+        .map(|word| {
+            let part = render(word);
+            async move {
+                part.await
+                    .map_err(|failure| failure.within(format!("render reference {}", quoted(word))))
+            }
         })
         .buffered(IMAGES_AT_A_TIME)
         .try_collect()
@@ -81,13 +97,13 @@ pub(crate) async fn render_all(
     Ok(catalog)
 }
 
-async fn render(
-    images: &Images,
-    word: &str,
-    image_of: &(dyn Fn(&RenderedBundle) -> Result<String, Failure> + Sync),
-) -> Result<Catalog, Failure> {
-    match images.read(&NamedSource::parse(word)).await? {
-        Held::Catalog(catalog) => Ok(catalog),
+/// Renders what `word` turned out to name.
+pub(crate) fn render_held(held: Held, word: &str, image_of: &ImageOf<'_>) -> Result<Catalog, Failure> {
+    match held {
+        Held::Catalog(mut catalog) => {
+            rendering::arrange(&mut catalog);
+            Ok(catalog)
+        }
         Held::Bundle(files, from) => {
             let image = match from {
                 Some(_) => word.to_owned(),
@@ -131,17 +147,47 @@ pub(crate) async fn bundles(
         .iter()
         .map(|(image, source)| (image.as_str(), source.as_str()))
         .collect();
+    each(references, |image| {
+        let source = sources.get(image).copied();
+        async move {
+            let files = match source {
+                Some(source) => images.read_bundle(source).await?.0,
+                None => remote_bundle(images, image)
+                    .await
+                    .map_err(|failure| hinted(failure, image))?,
+            };
+            render_files(&files, image, form)
+        }
+    })
+    .await
+}
+
+/// Fetches and renders the bundle images that `references` name; of a bundle that can't be had, why not.
+pub(crate) async fn bundle_images(
+    images: &Images,
+    references: &[&str],
+    form: &FormFlags,
+) -> BTreeMap<String, Result<RenderedBundle, String>> {
+    each(references, |image| async move {
+        render_files(&remote_bundle(images, image).await?, image, form)
+    })
+    .await
+}
+
+async fn each<'r, F: Future<Output = Result<RenderedBundle, Failure>>>(
+    references: &[&'r str],
+    render: impl Fn(&'r str) -> F,
+) -> BTreeMap<String, Result<RenderedBundle, String>> {
     stream::iter(references)
         .map(|reference| {
-            let source = sources.get(reference).copied();
+            let rendered = render(reference);
             async move {
-                let rendered = bundle(images, reference, source, form).await;
                 let told = |failure: Failure| {
                     failure
                         .within(format!("render reference {}", quoted(reference)))
                         .text()
                 };
-                ((*reference).to_owned(), rendered.map_err(told))
+                ((*reference).to_owned(), rendered.await.map_err(told))
             }
         })
         .buffered(IMAGES_AT_A_TIME)
@@ -149,17 +195,8 @@ pub(crate) async fn bundles(
         .await
 }
 
-async fn bundle(
-    images: &Images,
-    image: &str,
-    source: Option<&str>,
-    form: &FormFlags,
-) -> Result<RenderedBundle, Failure> {
-    let files = match source {
-        Some(source) => images.read_bundle(source).await?.0,
-        None => remote_bundle(images, image).await?,
-    };
-    let mut rendered = rendering::render(&files, image)?;
+fn render_files(files: &BundleFiles, image: &str, form: &FormFlags) -> Result<RenderedBundle, Failure> {
+    let mut rendered = rendering::render(files, image)?;
     if form.migrate_level > MigrationLevel::None {
         rendered.migrate(form.metadata())?;
     }
@@ -167,9 +204,17 @@ async fn bundle(
 }
 
 async fn remote_bundle(images: &Images, image: &str) -> Result<BundleFiles, Failure> {
-    if PathBuf::from(image).exists() {
+    let path = Path::new(image);
+    if path.is_dir() {
+        return Err(Failure::new(if is_bundle(path) {
+            format!("cannot render bundle directory {}: not allowed", quoted(image))
+        } else {
+            "cannot render declarative config directory: not allowed".to_owned()
+        }));
+    }
+    if path.exists() {
         return Err(Failure::new(format!(
-            "cannot render bundle directory {}: not allowed; templates name images: give the image's name there, and --bundle IMAGE={image}",
+            "ref {} is not a directory: not allowed",
             quoted(image)
         )));
     }
@@ -178,5 +223,18 @@ async fn remote_bundle(images: &Images, image: &str) -> Result<BundleFiles, Fail
         Held::Catalog(_) => Err(Failure::new(
             "cannot render declarative config image: not allowed",
         )),
+    }
+}
+
+/// Says how a template's bundle can come from a directory.
+fn hinted(failure: Failure, image: &str) -> Failure {
+    match failure {
+        Failure::Message { text, diagnosis } if Path::new(image).exists() => Failure::Message {
+            text: format!(
+                "{text}; templates name images: give the image's name there, and --bundle IMAGE={image}"
+            ),
+            diagnosis,
+        },
+        other => other,
     }
 }

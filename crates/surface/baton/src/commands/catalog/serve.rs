@@ -2,11 +2,16 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use catalog::grpc;
+use catalog::grpc::serving::{ServeOptions, prepare};
+use catalog::store::CurrentStore;
 use clap::Args;
+use tokio::net::TcpListener;
 
-use crate::commands::serving::{self, CatalogServer};
 use crate::failure::Failure;
+use crate::runtime;
 use crate::terminal::Terminal;
 
 /// Serves a catalog's directory over gRPC (api.Registry) until it is stopped.
@@ -16,7 +21,7 @@ pub(crate) struct Serve {
     #[arg(value_name = "DIRECTORY")]
     directory: PathBuf,
     /// Where to listen
-    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:50051")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:50051")]
     address: SocketAddr,
     /// Keep the index in this folder; the next start with the same catalog takes milliseconds
     #[arg(long, value_name = "FOLDER")]
@@ -25,7 +30,39 @@ pub(crate) struct Serve {
 
 impl Serve {
     pub(super) fn run(self, terminal: &mut Terminal) -> Result<(), Failure> {
-        let server = CatalogServer { directory: self.directory, cache: self.cache_dir, enforce_integrity: false, cache_only: false };
-        serving::serve(&server, self.address, terminal)
+        let options = ServeOptions {
+            source: self.directory.clone(),
+            cache_directory: self.cache_dir,
+            cache_only: false,
+            enforce_integrity: Some(false),
+        };
+        runtime::block_on(async {
+            let prepared = tokio::task::spawn_blocking(move || prepare(&options)).await??;
+            let listener = TcpListener::bind(self.address).await.map_err(|error| {
+                Failure::new(format!(
+                    "cannot listen on {}: {error}; give another --address",
+                    self.address
+                ))
+            })?;
+            terminal.remark(format!(
+                "catalog {} is served at {}",
+                self.directory.display(),
+                listener.local_addr()?
+            ));
+            until_stopped(Arc::new(CurrentStore::new(prepared.store.clone())), listener).await?;
+            terminal.remark("stopped");
+            Ok(())
+        })
     }
+}
+
+/// Serves a store until the program is asked to stop; calls that are under way then are answered.
+pub(crate) async fn until_stopped(current: Arc<CurrentStore>, listener: TcpListener) -> Result<(), Failure> {
+    let stop = async {
+        // Without signals there is nothing to wait for: the program then runs until it is killed.
+        if runtime::until_stopped().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    };
+    Ok(grpc::serve(current, listener, stop).await?)
 }

@@ -14,7 +14,7 @@ use image::policy::PolicySource;
 use image::reference::Reference;
 
 use super::rendering::{FormFlags, IMAGES_AT_A_TIME, LocalBundles, bundles};
-use crate::failure::Failure;
+use crate::failure::{Failure, system_reason};
 use crate::images::{ImageFlags, Images, digest_of};
 use crate::runtime;
 use crate::terminal::Terminal;
@@ -132,16 +132,17 @@ fn in_file(file: &str, error: impl std::fmt::Display) -> Failure {
 /// Reads a file, or standard input for `-`.
 pub(crate) fn read(file: &str) -> Result<Vec<u8>, Failure> {
     let told = |error: &dyn std::fmt::Display| Failure::new(format!("unable to open {file:?}: {error}"));
+    let unreadable = |error: std::io::Error| told(&format!("open {file}: {}", system_reason(&error)));
     let input: Box<dyn std::io::Read> = if file == "-" {
         Box::new(std::io::stdin())
     } else {
-        Box::new(fs::File::open(file).map_err(|error| told(&error))?)
+        Box::new(fs::File::open(file).map_err(unreadable)?)
     };
     let mut bytes = Vec::new();
     input
         .take(MAX_TEMPLATE_BYTES + 1)
         .read_to_end(&mut bytes)
-        .map_err(|error| told(&error))?;
+        .map_err(unreadable)?;
     if bytes.len() as u64 > MAX_TEMPLATE_BYTES {
         return Err(told(&format!("it has more than {MAX_TEMPLATE_BYTES} bytes")));
     }
@@ -165,6 +166,16 @@ pub(crate) async fn render(
         }
     }
     let found = bundles(images, &references, local, form).await;
+    render_found(template, &found, form, compatibility)
+}
+
+/// Renders a template with bundles that were fetched for it.
+pub(crate) fn render_found(
+    template: &Parsed,
+    found: &BTreeMap<String, Result<RenderedBundle, String>>,
+    form: &FormFlags,
+    compatibility: Compatibility,
+) -> Result<Catalog, Failure> {
     let lookup = |reference: &str| {
         found
             .get(reference)
