@@ -7,7 +7,9 @@ use bundle::rendering::certificates::{CertManager, CertificateProvider};
 use bundle::rendering::configuration::{
     Configuration, Gates, INVALID_CONFIGURATION, ManifestsError, manifests, options, schema,
 };
+use bundle::rendering::quantity;
 use bundle::rendering::targets::InstallModes;
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 fn recorded(file: &str) -> Option<Value> {
@@ -521,6 +523,18 @@ fn behind_references_the_details_name_the_values() {
             "deploymentConfig.volumeMounts.0: missing property 'mountPath'",
         ]
     );
+    let inline = b"deploymentConfig: {resources: {limits: {cpu: 1, memory: 128MB}}, volumes: [{name: a, emptyDir: {sizeLimit: x}}]}";
+    let configuration = Configuration::read(Some(inline), Some(&schema), "").expect("quantities are text");
+    let error = configuration
+        .deployment_config()
+        .expect_err("impossible quantities");
+    assert_eq!(
+        error.details(),
+        [
+            "deploymentConfig.resources.limits.memory: \"128MB\" is no quantity, such as 500m or 1Gi",
+            "deploymentConfig.volumes.0.emptyDir.sizeLimit: \"x\" is no quantity, such as 500m or 1Gi",
+        ]
+    );
 }
 
 #[test]
@@ -555,4 +569,30 @@ fn manifests_follow_the_configuration() {
     bundle.package_name.clear();
     let error = manifests(&bundle, "here", None, Gates::all(), None).expect_err("a bundle without a package");
     assert!(matches!(error, ManifestsError::Render(_)) && !error.is_terminal());
+}
+
+proptest! {
+    #[test]
+    fn no_configuration_brings_the_reader_down(
+        inline in r#"(watchNamespace|deploymentConfig|env|resources|a): ?([\[\]{}:, a-z0-9\n"'&*!|>-]|deploymentConfig|env|limits){0,40}"#,
+    ) {
+        said(&["AllNamespaces", "OwnNamespace"], &inline);
+    }
+
+    #[test]
+    fn no_text_brings_a_format_down(
+        text in "\\PC{0,12}|[-+:.T0-9PZé@%/\\[\\]]{0,30}",
+        format in "date|time|date-time|duration|period|ipv4|ipv6|hostname|email|uri|uri-reference|uri-template|uuid|semver|regex|json-pointer|relative-json-pointer",
+    ) {
+        let schema = json!({ "$schema": "http://json-schema.org/draft-07/schema#", "additionalProperties": { "format": format } });
+        let inline = json!({ "a": text }).to_string();
+        Configuration::read(Some(inline.as_bytes()), Some(&schema), "here").ok();
+    }
+
+    #[test]
+    fn a_quantity_in_its_form_stays(text in "[+-]?[0-9]{0,12}[.]?[0-9]{0,12}(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|e-?[0-9]{1,2})?") {
+        if let Ok(form) = quantity::canonical(&text) {
+            prop_assert_eq!(quantity::canonical(&form), Ok(form));
+        }
+    }
 }

@@ -66,8 +66,13 @@ pub enum ConfigurationError {
     #[error("error unmarshalling configuration: {0}")]
     Unreadable(String),
     /// The changes to the operator's deployments keep to the schema, but a value in them is impossible.
-    #[error("failed to unmarshal deploymentConfig: {0}")]
-    DeploymentConfig(String),
+    #[error("failed to unmarshal deploymentConfig: {message}")]
+    DeploymentConfig {
+        /// What Go says about it.
+        message: String,
+        /// The quantities that can't be read, with their places.
+        details: Vec<String>,
+    },
 }
 
 impl ConfigurationError {
@@ -78,12 +83,12 @@ impl ConfigurationError {
         }
     }
 
-    /// Every value that breaks a rule of the schema, with the rule; empty where the message says it all.
+    /// Every value that breaks a rule, with the rule; empty where the message says it all.
     #[must_use]
     pub fn details(&self) -> &[String] {
         match self {
-            Self::Invalid { details, .. } => details,
-            _ => &[],
+            Self::Invalid { details, .. } | Self::DeploymentConfig { details, .. } => details,
+            Self::Unreadable(_) => &[],
         }
     }
 }
@@ -139,10 +144,15 @@ impl Configuration {
     ///
     /// When a value in them is impossible in a way that no schema tells, such as a quantity of `128MB`.
     pub fn deployment_config(&self) -> Result<Option<Value>, ConfigurationError> {
-        let config = self.set(DEPLOYMENT_CONFIG_FIELD).map(deployment::read);
-        config
-            .transpose()
-            .map_err(|error| ConfigurationError::DeploymentConfig(error.to_string()))
+        let Some(config) = self.set(DEPLOYMENT_CONFIG_FIELD) else {
+            return Ok(None);
+        };
+        deployment::read(config)
+            .map(Some)
+            .map_err(|error| ConfigurationError::DeploymentConfig {
+                message: error.to_string(),
+                details: deployment::faulty_quantities(config),
+            })
     }
 
     fn set(&self, field: &str) -> Option<&Value> {

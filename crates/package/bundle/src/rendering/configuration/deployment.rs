@@ -66,6 +66,39 @@ pub(super) fn read(value: &Value) -> Result<Value, Error> {
     decode::<DeploymentConfig>(value).map(|config| Value::Object(config.0))
 }
 
+/// The quantities that Kubernetes can't read, each with its place: Go's error tells neither.
+pub(super) fn faulty_quantities(value: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    find_faulty(value, DEPLOYMENT_CONFIG, "deploymentConfig", &mut found);
+    found
+}
+
+fn find_faulty(value: &Value, type_name: &str, place: &str, found: &mut Vec<String>) {
+    let type_name = type_name.strip_prefix('*').unwrap_or(type_name);
+    match value {
+        Value::Array(items) => {
+            let element = type_name.strip_prefix("[]").unwrap_or_default();
+            for (number, item) in items.iter().enumerate() {
+                find_faulty(item, element, &format!("{place}.{number}"), found);
+            }
+        }
+        Value::Object(entries) => {
+            let fields = fields(type_name);
+            for (key, item) in entries {
+                let field = fields.iter().find(|field| field.name == key);
+                let of_map = type_name.strip_prefix("map:");
+                if let Some(type_name) = field.map(|field| field.type_name).or(of_map) {
+                    find_faulty(item, type_name, &format!("{place}.{key}"), found);
+                }
+            }
+        }
+        _ if type_name == "!resource.Quantity" && read_itself(value, &type_name[1..]).is_err() => {
+            found.push(format!("{place}: {value} is no quantity, such as 500m or 1Gi"));
+        }
+        _ => {}
+    }
+}
+
 #[derive(Default)]
 struct DeploymentConfig(Map<String, Value>);
 
@@ -202,7 +235,7 @@ fn read_scalar(value: &Value, type_name: &'static str, target: &mut Value, reade
 }
 
 /// What a type that reads itself makes of a value.
-fn read_itself(value: &Value, type_name: &'static str) -> Result<Value, String> {
+fn read_itself(value: &Value, type_name: &str) -> Result<Value, String> {
     if type_name == "resource.Quantity" {
         let text = match value {
             Value::String(text) => text.clone(),
