@@ -90,7 +90,7 @@ pub enum RemoteError {
     },
     /// The registry's disk is full. Trying again at once would not help.
     #[error(
-        "registry {registry} has no room to {action} ({status}): {message}; have space freed there, then run the command again"
+        "registry {registry} has no room to {action} ({status}): {message}; run the command again when there is room"
     )]
     NoRoom {
         /// The registry's host.

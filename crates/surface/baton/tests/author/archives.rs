@@ -34,19 +34,17 @@ impl Layout {
             label("metadata", "metadata/"),
             label("channels", "stable"),
         ]);
-        let annotations: String = labels
+        let annotations = labels
             .iter()
-            .map(|(key, value)| format!("  {key}: {value}\n"))
-            .collect();
+            .fold("annotations:\n".to_owned(), |text, (key, value)| {
+                text + "  " + key + ": " + value + "\n"
+            });
         let bundle = Self {
             labels,
             layer: tar::Builder::new(Vec::new()),
         };
         bundle
-            .file(
-                "metadata/annotations.yaml",
-                format!("annotations:\n{annotations}").as_bytes(),
-            )
+            .file("metadata/annotations.yaml", annotations.as_bytes())
             .file(
                 "manifests/config.yaml",
                 b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: stack}\n",
@@ -168,14 +166,9 @@ fn refused(author: &Author, name: &str) -> String {
 #[test]
 fn a_layer_that_climbs_out_is_refused() {
     let author = Author::new("registry.example.com");
-    for (number, name) in [
-        "../evil",
-        "manifests/../../evil",
-        "/evil/../../../evil",
-        "manifests/..",
-    ]
-    .iter()
-    .enumerate()
+    for (number, name) in ["../evil", "manifests/../../evil", "/evil/../../../evil"]
+        .iter()
+        .enumerate()
     {
         let layout = format!("climbing-{number}");
         Layout::of_bundle()

@@ -1,7 +1,7 @@
 //! What is published stays: every way of losing it is refused by name.
 
 use crate::registries::{Embedded, Registry as _};
-use crate::tree::{Author, PACKAGE, Published};
+use crate::tree::{Author, PACKAGE, Published, tags};
 
 const CONFIGS: &str = "catalog/configs/catalog.yaml";
 
@@ -39,27 +39,27 @@ fn ways_to_publish(author: &Author) -> Vec<Vec<String>> {
 
 /// Checks that neither way publishes what is in the tree, and that nothing happened.
 fn assert_refused(name: &str, author: &Author, registry: &Embedded) {
-    let before = Published::by(author, registry);
+    let before = Published::at(registry);
     let told: Vec<String> = ways_to_publish(author)
         .iter()
         .map(|way| author.fails(way))
         .collect();
     insta::assert_snapshot!(name, told.join("\n"));
-    before.assert_still_there(author, registry);
+    before.assert_still_there(registry);
 }
 
 #[test]
 fn a_published_version_that_is_taken_out_of_the_template_is_refused() {
     let registry = Embedded::start();
     let author = two_versions(&registry);
-    let before = Published::by(&author, &registry);
+    let before = Published::at(&registry);
     let configs = author.read(CONFIGS);
     author.template(&[("Candidate", &["1.1.0"]), ("Stable", &["1.1.0"])]);
     insta::assert_snapshot!(
         "removed_by_publish",
         author.fails(&author.publishing("1.1.0", "latest"))
     );
-    before.assert_still_there(&author, &registry);
+    before.assert_still_there(&registry);
     assert_eq!(
         author.read(CONFIGS),
         configs,
@@ -77,20 +77,20 @@ fn a_published_version_that_is_taken_out_of_the_template_is_refused() {
         "--from",
         &author.catalog("latest"),
     ]);
-    let before = Published::by(&author, &registry);
+    let before = Published::at(&registry);
     let next = author.catalog("2.0.0");
     insta::assert_snapshot!(
         "removed_under_a_new_tag",
         author.fails(&["catalog", "push", &next, "--from", "catalog/configs"])
     );
-    before.assert_still_there(&author, &registry);
+    before.assert_still_there(&registry);
 }
 
 #[test]
 fn a_published_version_that_is_built_again_with_another_content_is_refused() {
     let registry = Embedded::start();
     let author = two_versions(&registry);
-    let before = Published::by(&author, &registry);
+    let before = Published::at(&registry);
     author.replace(
         "versions/1.1.0/chart/Chart.yaml",
         "description: ",
@@ -114,13 +114,13 @@ fn a_published_version_that_is_built_again_with_another_content_is_refused() {
         "rebuilt_by_publish",
         author.fails(&author.publishing("1.1.0", "latest"))
     );
-    before.assert_still_there(&author, &registry);
+    before.assert_still_there(&registry);
 
     // Allowing the operator's image alone doesn't let the bundle's through, and none of the two is pushed.
     let mut allowing_one = author.publishing("1.1.0", "latest");
     allowing_one.extend(["--allow".to_owned(), operator.clone()]);
     insta::assert_snapshot!("rebuilt_and_one_allowed", author.fails(&allowing_one));
-    before.assert_still_there(&author, &registry);
+    before.assert_still_there(&registry);
 
     insta::assert_snapshot!(
         "rebuilt_and_another_allowed",
@@ -128,10 +128,10 @@ fn a_published_version_that_is_built_again_with_another_content_is_refused() {
             "bundle", "push", &bundle, "--allow", &bundle, "--allow", &operator
         ])
     );
-    before.assert_still_there(&author, &registry);
+    before.assert_still_there(&registry);
     author.succeeds(&["bundle", "push", &bundle, "--allow", &bundle]);
     render(&author);
-    let before = Published::by(&author, &registry);
+    let before = Published::at(&registry);
     insta::assert_snapshot!(
         "rebuilt_in_the_catalog",
         author.fails(&[
@@ -142,7 +142,7 @@ fn a_published_version_that_is_built_again_with_another_content_is_refused() {
             "catalog/configs"
         ])
     );
-    before.assert_still_there(&author, &registry);
+    before.assert_still_there(&registry);
 }
 
 #[test]
@@ -173,13 +173,13 @@ fn an_older_catalog_is_refused() {
         "--from",
         &author.catalog("1.1.0"),
     ]);
-    let before = Published::by(&author, &registry);
+    let before = Published::at(&registry);
     let (latest, old_image) = (author.catalog("latest"), author.catalog("1.0.0"));
     insta::assert_snapshot!(
         "older_image",
         author.fails(&["catalog", "push", &latest, "--from", &old_image])
     );
-    before.assert_still_there(&author, &registry);
+    before.assert_still_there(&registry);
     author.write(CONFIGS, older);
     assert_refused("older", &author, &registry);
 
@@ -189,9 +189,9 @@ fn an_older_catalog_is_refused() {
     author.succeeds(&["catalog", "build", "catalog/configs", "--image", &latest]);
     author.template(&[("Stable", &["1.0.0", "1.1.0", "2.0.0"])]);
     author.succeeds(&author.publishing("2.0.0", "latest"));
-    let before = Published::by(&author, &registry);
+    let before = Published::at(&registry);
     insta::assert_snapshot!("older_build", author.fails(&["catalog", "push", &latest]));
-    before.assert_still_there(&author, &registry);
+    before.assert_still_there(&registry);
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn what_is_allowed_passes_alone_and_is_written_down() {
         &latest,
         "--allow",
     ];
-    let before = Published::by(&author, &registry);
+    let before = Published::at(&registry);
     insta::assert_snapshot!(
         "allowed_too_little",
         author.fails(&[&build[..], &["candidate-v1"]].concat())
@@ -241,14 +241,14 @@ fn what_is_allowed_passes_alone_and_is_written_down() {
     let needless = [&build[..], &both, &["--allow", "fast-v1"]].concat();
     insta::assert_snapshot!("allowed_needlessly", author.fails(&needless));
     assert!(!author.path("dist/index.json").exists(), "nothing was built");
-    before.assert_still_there(&author, &registry);
+    before.assert_still_there(&registry);
 
     author.succeeds(&[&build[..], &both].concat());
     insta::assert_snapshot!(
         "allowed_only_when_built",
         author.fails(&["catalog", "push", &latest])
     );
-    before.assert_still_there(&author, &registry);
+    before.assert_still_there(&registry);
     author.succeeds(&[&["catalog", "push", &latest, "--allow"][..], &both].concat());
 
     let listed = author.succeeds(&["catalog", "list", "bundles", &latest]);
@@ -285,7 +285,7 @@ fn nothing_can_be_allowed_before_anything_is_published() {
     let mut publishing = author.publishing("1.0.0", "latest");
     publishing.extend(["--allow".to_owned(), "stable-v1".to_owned()]);
     insta::assert_snapshot!("allowed_too_early", author.fails(&publishing));
-    assert!(author.tags(&registry).is_empty(), "nothing was published");
+    assert!(tags(&registry).is_empty(), "nothing was published");
 }
 
 #[test]

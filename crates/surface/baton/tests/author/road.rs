@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::peers;
 use crate::registries::{Debian, Embedded, Registry};
-use crate::tree::{Author, PACKAGE};
+use crate::tree::{Author, PACKAGE, tags};
 
 #[test]
 fn a_chart_becomes_a_catalog_at_the_embedded_registry() {
@@ -149,7 +149,7 @@ fn versions_follow_each_other(registry: &dyn Registry) {
                 image["Labels"]["operators.operatorframework.io.index.configs.v1"],
                 "/configs"
             );
-            let tags = author.tags(registry);
+            let tags = tags(registry);
             assert_eq!(image["Digest"], tags[&format!("models/stack-catalog:{version}")]);
         }
     }
@@ -163,7 +163,7 @@ fn versions_follow_each_other(registry: &dyn Registry) {
     );
 
     // Somebody else makes the last version again, on another machine: all of it is published already.
-    let published = author.tags(registry);
+    let published = tags(registry);
     let other = Author::new(registry.address());
     other.template(&[("Candidate", &versions), ("Stable", &versions[..2])]);
     let output = other
@@ -173,7 +173,7 @@ fn versions_follow_each_other(registry: &dyn Registry) {
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{told}");
     assert_eq!(told.matches("published already").count(), 3, "{told}");
-    assert_eq!(author.tags(registry), published);
+    assert_eq!(tags(registry), published);
 }
 
 #[test]
@@ -234,7 +234,7 @@ fn nothing_is_published_without_a_yes() {
         "not_in_the_template",
         author.fails(&author.publishing("1.0.0", "latest"))
     );
-    assert!(author.tags(&registry).is_empty(), "nothing was published");
+    assert!(tags(&registry).is_empty(), "nothing was published");
     assert!(!author.path("catalog/configs").exists(), "nothing was rendered");
 }
 
@@ -268,7 +268,7 @@ fn the_makefile_publishes_too() {
     );
     make(&["catalog-build-push"]);
     let names = |tags: BTreeMap<String, String>| tags.into_keys().collect::<Vec<_>>();
-    let customers = author.tags(&registry);
+    let customers = tags(&registry);
     assert_eq!(
         names(customers.clone()),
         [
@@ -292,9 +292,5 @@ fn the_makefile_publishes_too() {
         let repository = format!("models/{repository}");
         assert_eq!(names(registry.tags(&repository)), [format!("{repository}:2.0.0")]);
     }
-    assert_eq!(
-        author.tags(&registry),
-        customers,
-        "what customers see is untouched"
-    );
+    assert_eq!(tags(&registry), customers, "what customers see is untouched");
 }

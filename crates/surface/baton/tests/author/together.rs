@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use crate::proxy::{Fault, Proxy};
 use crate::registries::{Embedded, Registry as _};
-use crate::tree::{Author, Published};
+use crate::tree::{Author, Published, tags};
 
 const TEMPLATE: &str = "catalog/operator_catalog.yaml";
 
@@ -51,12 +51,12 @@ fn ours_while_theirs(name: &str, before: &str, ours: &str, theirs: &str) {
         .catalog(theirs)
         .replace(&proxy.address().to_string(), &registry.address().to_string());
     author.succeeds(&["catalog", "push", &past, "--from", "theirs"]);
-    let published = Published::by(&author, &registry);
+    let published = Published::at(&registry);
     proxy.release();
     let output = pushing.wait_with_output().expect("the program ends");
     assert_eq!(output.status.code(), Some(1));
     insta::assert_snapshot!(name, author.describe(&push, &output));
-    published.assert_still_there(&author, &registry);
+    published.assert_still_there(&registry);
 
     // Told so, we take in what they published.
     author.template(&[("Stable", &["1.0.0", "1.1.0", "2.0.0"])]);
@@ -110,12 +110,12 @@ fn of_two_builds_of_one_version_the_second_is_told() {
         index.replace(&theirs.operator("1.0.0"), &direct),
     );
     theirs.succeeds(&["bundle", "push", &direct]);
-    let published = Published::by(&ours, &registry);
+    let published = Published::at(&registry);
     proxy.release();
     let output = pushing.wait_with_output().expect("the program ends");
     assert_eq!(output.status.code(), Some(1));
     insta::assert_snapshot!("second_build", ours.describe(&push, &output));
-    published.assert_still_there(&ours, &registry);
+    published.assert_still_there(&registry);
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn several_versions_can_be_pushed_at_once_from_one_machine() {
             String::from_utf8_lossy(&output.stderr)
         );
     }
-    assert_eq!(author.tags(&registry).len(), 6);
+    assert_eq!(tags(&registry).len(), 6);
     author.template(&[("Stable", &versions)]);
     author.succeeds(&["catalog", "template", TEMPLATE]);
 }
@@ -159,7 +159,7 @@ fn a_registry_that_is_killed_during_a_push_goes_on_afterwards() {
     let author = Author::new(proxy.address());
     author.has_published(&["1.0.0"]);
     author.template(&[("Stable", &["1.0.0", "1.1.0"])]);
-    let before = Published::by(&author, &registry);
+    let before = Published::at(&registry);
     let bundle = crate::faults::large_bundle(&author);
     // In the middle of the large blob.
     proxy.suffer(Fault::Hold {
@@ -180,7 +180,7 @@ fn a_registry_that_is_killed_during_a_push_goes_on_afterwards() {
     proxy.release();
     registry.start_again(None);
 
-    before.assert_still_there(&author, &registry);
+    before.assert_still_there(&registry);
     author.succeeds(&["bundle", "push", &bundle]);
     author.empty_the_cache();
     author.succeeds(&["bundle", "unpack", &bundle, "--output", "unpacked"]);

@@ -1,6 +1,7 @@
 //! An author with her tree, her registry and a machine of her own.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -54,20 +55,16 @@ pub(crate) struct Published {
 }
 
 impl Published {
-    pub(crate) fn by(author: &Author, registry: &Embedded) -> Self {
+    pub(crate) fn at(registry: &Embedded) -> Self {
         Self {
-            tags: author.tags(registry),
+            tags: tags(registry),
             files: registry.files(),
         }
     }
 
     /// Fails the test unless everything stands where it stood; more blobs than before are no harm.
-    pub(crate) fn assert_still_there(&self, author: &Author, registry: &Embedded) {
-        assert_eq!(
-            author.tags(registry),
-            self.tags,
-            "every tag stands for what it did"
-        );
+    pub(crate) fn assert_still_there(&self, registry: &Embedded) {
+        assert_eq!(tags(registry), self.tags, "every tag stands for what it did");
         let now = registry.files();
         for (path, content) in &self.files {
             assert_eq!(now.get(path), Some(content), "{} is as it was", path.display());
@@ -77,7 +74,7 @@ impl Published {
 
 impl Author {
     /// An author with the example's tree, who publishes to the registry at an address.
-    pub(crate) fn new(registry: impl ToString) -> Self {
+    pub(crate) fn new(registry: impl Display) -> Self {
         let world = World::new().file("program", program());
         copy(&example(), &world.path("tree"));
         for folder in ["home", "cache"] {
@@ -102,14 +99,6 @@ impl Author {
     /// The name of the catalog's image.
     pub(crate) fn catalog(&self, tag: &str) -> String {
         format!("{}/models/stack-catalog:{tag}", self.registry)
-    }
-
-    /// Every tag of the author's repositories.
-    pub(crate) fn tags(&self, registry: &dyn Registry) -> BTreeMap<String, String> {
-        ["models/stack", "models/stack-bundle", "models/stack-catalog"]
-            .iter()
-            .flat_map(|repository| registry.tags(repository))
-            .collect()
     }
 
     /// A path in the tree.
@@ -145,9 +134,9 @@ impl Author {
     pub(crate) fn template(&self, grades: &[(&str, &[&str])]) {
         let mut text = "Schema: olm.semver\nGenerateMajorChannels: true\n".to_owned();
         for (grade, versions) in grades {
-            text.push_str(&format!("{grade}:\n  Bundles:\n"));
+            text = text + grade + ":\n  Bundles:\n";
             for version in *versions {
-                text.push_str(&format!("  - Image: {}\n", self.bundle(version)));
+                text = text + "  - Image: " + &self.bundle(version) + "\n";
             }
         }
         self.write("catalog/operator_catalog.yaml", text);
@@ -285,6 +274,14 @@ impl Author {
     fn clean(&self, text: &str) -> String {
         without_digests(&text.replace(&self.registry, "[REGISTRY]"))
     }
+}
+
+/// Every tag of the author's repositories.
+pub(crate) fn tags(registry: &dyn Registry) -> BTreeMap<String, String> {
+    ["models/stack", "models/stack-bundle", "models/stack-catalog"]
+        .iter()
+        .flat_map(|repository| registry.tags(repository))
+        .collect()
 }
 
 /// Replaces every digest by a word.

@@ -20,7 +20,7 @@ fn a_version_that_is_none_publishes_nothing() {
     let author = Author::new(registry.address());
     author.has_published(&["1.0.0"]);
     author.template(&[("Stable", &["1.0.0", "2.0.0"])]);
-    let before = Published::by(&author, &registry);
+    let before = Published::at(&registry);
     for (name, version) in [
         ("version_with_a_letter", "v1.0.0"),
         ("version_of_two_numbers", "1.0"),
@@ -42,7 +42,7 @@ fn a_version_that_is_none_publishes_nothing() {
             author.fails(&publishing_with(&author, "--crd-version", version))
         );
     }
-    before.assert_still_there(&author, &registry);
+    before.assert_still_there(&registry);
     assert!(
         author
             .read("bundle/manifests/inference-stack-operator.clusterserviceversion.yaml")
@@ -80,7 +80,7 @@ fn two_bundles_of_one_version_are_named() {
     let registry = Embedded::start();
     let author = Author::new(registry.address());
     author.has_published(&["1.0.0"]);
-    let before = Published::by(&author, &registry);
+    let before = Published::at(&registry);
 
     author.template(&[("Stable", &["1.0.0", "1.0.0"])]);
     insta::assert_snapshot!(
@@ -109,5 +109,5 @@ fn two_bundles_of_one_version_are_named() {
         &local,
     ];
     insta::assert_snapshot!("one_version_twice", author.fails(&render));
-    before.assert_still_there(&author, &registry);
+    before.assert_still_there(&registry);
 }

@@ -184,7 +184,7 @@ pub(crate) fn render_found(
     };
     let mut catalog = template.render(&lookup, compatibility).map_err(|error| {
         let text = error.to_string();
-        let mut notes = shared_names(&found);
+        let mut notes = shared_names(found);
         if notes.is_empty() && text.contains("duplicate bundle name") {
             notes.push("the bundle's line is there twice below the same heading: take one out".to_owned());
         }
