@@ -1,6 +1,6 @@
 //! Quantities of resources, such as `500m` and `1Gi`, and the one form that Kubernetes writes each in.
 
-use num_bigint::BigInt;
+use num_bigint::{BigInt, Sign};
 
 /// The largest power of ten of a quantity. Kubernetes' resources end at 10^18; the digits must fit into memory.
 const MAXIMUM_EXPONENT: i32 = 1_000;
@@ -76,21 +76,36 @@ pub fn canonical(text: &str) -> Result<String, QuantityError> {
     if text == "0" || is_kept(&parts, exponent, notation) {
         return Ok(text.to_owned());
     }
+    let number = text.strip_suffix(parts.suffix).unwrap_or(text);
+    let has_digits = number.contains(|character: char| character.is_ascii_digit());
+    if !has_digits && !fits_integer(&parts, exponent, notation) {
+        return Err(QuantityError::Number);
+    }
     let digits = format!("0{}{}", parts.whole, parts.fraction);
     let mut digits: BigInt = digits.parse().map_err(|_| QuantityError::Number)?;
     if parts.negative {
         digits = -digits;
     }
-    let fraction = i32::try_from(parts.fraction.len()).map_err(|_| QuantityError::Number)?;
-    let mut power = -fraction;
-    match notation {
-        Notation::Binary => digits <<= exponent,
-        _ => power += exponent,
+    let mut power = power_of(&parts, exponent);
+    if notation == Notation::Binary {
+        digits <<= exponent;
+        power = power_of(&parts, 0);
     }
-    if power.abs() > MAXIMUM_EXPONENT * 2 {
-        return Err(QuantityError::Number);
+    digits = round_up(digits, &mut power);
+    if notation == Notation::Binary {
+        cut_down(&mut digits, &mut power);
     }
-    Ok(written(round_up(digits, &mut power), power, notation))
+    Ok(written(digits, power, notation))
+}
+
+/// More than a 64-bit integer holds is cut down to what it holds.
+fn cut_down(digits: &mut BigInt, power: &mut i32) {
+    let unit = BigInt::from(10).pow(power.unsigned_abs());
+    let most = BigInt::from(i64::MAX);
+    if *digits.magnitude() > *(&most * unit).magnitude() {
+        *digits = if digits.sign() == Sign::Minus { -most } else { most };
+        *power = 0;
+    }
 }
 
 fn take_apart(text: &str) -> Option<Parts<'_>> {
@@ -134,21 +149,31 @@ fn unit(suffix: &str) -> Option<(i32, Notation)> {
         .then_some((exponent, Notation::Exponent))
 }
 
-/// Whether Kubernetes finds the text good enough to keep it. It looks only at a few digits, so `+5` and `1.` stay.
-fn is_kept(parts: &Parts<'_>, exponent: i32, notation: Notation) -> bool {
-    let digits = format!("{}{}", parts.whole, parts.fraction);
-    let length = digits.len().max(1);
+/// Whether Kubernetes reads the number as a 64-bit integer; it goes by the length of the text.
+fn fits_integer(parts: &Parts<'_>, exponent: i32, notation: Notation) -> bool {
+    let length = parts.whole.len().max(1) + parts.fraction.len();
     if notation == Notation::Binary {
         let room = 14 - i64::try_from(length).unwrap_or(i64::MAX) - i64::from(exponent) * 3 / 10;
-        let number = digits.parse::<i64>().unwrap_or_default();
-        return parts.fraction.is_empty() && room >= 0 && number & 0x07 != 0;
+        return parts.fraction.is_empty() && room >= 0;
     }
-    let power = exponent - i32::try_from(parts.fraction.len()).unwrap_or(i32::MAX);
-    length <= DIGITS_OF_INTEGER
-        && power >= FINEST
-        && power % 3 == 0
-        && !digits.ends_with("000")
-        && !parts.whole.is_empty()
+    length <= DIGITS_OF_INTEGER && power_of(parts, exponent) >= FINEST
+}
+
+/// Whether Kubernetes finds the text good enough to keep it. It looks only at a few digits, so `+5` and `1.` stay.
+fn is_kept(parts: &Parts<'_>, exponent: i32, notation: Notation) -> bool {
+    if !fits_integer(parts, exponent, notation) {
+        return false;
+    }
+    let digits = format!("{}{}", parts.whole, parts.fraction);
+    if notation == Notation::Binary {
+        return digits.parse::<i64>().is_ok_and(|number| number & 0x07 != 0);
+    }
+    power_of(parts, exponent) % 3 == 0 && !digits.ends_with("000") && !parts.whole.is_empty()
+}
+
+/// The power of ten of the last digit.
+fn power_of(parts: &Parts<'_>, exponent: i32) -> i32 {
+    exponent.saturating_sub(i32::try_from(parts.fraction.len()).unwrap_or(i32::MAX))
 }
 
 /// Rounds away from zero to what a quantity is exact to: whoever asks for a little gets something.
@@ -178,8 +203,6 @@ fn written(mut digits: BigInt, mut power: i32, notation: Notation) -> String {
     }
     if notation == Notation::Binary && power >= 0 {
         let number = &digits * BigInt::from(10).pow(power.unsigned_abs());
-        // More than a 64-bit integer holds is cut down to what it holds.
-        let number = number.clamp(-BigInt::from(i64::MAX), BigInt::from(i64::MAX));
         if *number.magnitude() >= 1024_u32.into() {
             return in_binary(number);
         }
@@ -240,6 +263,7 @@ mod tests {
             ("m", "0"),
             ("1000E", "1e21"),
             ("16Ei", "9223372036854775807"),
+            ("-86.6Ei", "-9223372036854775807"),
         ] {
             assert_eq!(canonical(text).as_deref(), Ok(expected), "{text}");
         }
@@ -254,6 +278,7 @@ mod tests {
             ("1.2.3", QuantityError::Format),
             ("1 ", QuantityError::Format),
             ("true", QuantityError::Format),
+            (".Ei", QuantityError::Number),
             ("1mm", QuantityError::Suffix),
             ("1e", QuantityError::Suffix),
             ("1e999999999999", QuantityError::Suffix),
