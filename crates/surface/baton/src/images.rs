@@ -238,10 +238,7 @@ impl Images {
             };
             return self.read_image(&fetched, &name);
         };
-        if is_bundle(path) {
-            return Ok(Held::Bundle(BundleFiles::read_directory(path)?, None));
-        }
-        Ok(Held::Catalog(reading::read_catalog(path)?))
+        read_directory(path)
     }
 
     /// Reads a bundle from wherever it is.
@@ -306,6 +303,14 @@ impl Images {
             )
         }))
     }
+}
+
+/// Reads a bundle or a catalog from a directory.
+pub(crate) fn read_directory(path: &Path) -> Result<Held, Failure> {
+    if is_bundle(path) {
+        return Ok(Held::Bundle(BundleFiles::read_directory(path)?, None));
+    }
+    Ok(Held::Catalog(reading::read_catalog(path)?))
 }
 
 /// Whether a directory is a bundle's, as opm tells it: by its two subdirectories.

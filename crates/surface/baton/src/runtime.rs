@@ -15,13 +15,20 @@ pub(crate) fn block_on<T>(future: impl Future<Output = Result<T, Failure>>) -> R
 
 /// Returns when the program is asked to stop, by Ctrl-C or by the system.
 pub(crate) async fn until_stopped() -> Result<(), Failure> {
+    stop_signal()?.await;
+    Ok(())
+}
+
+/// Listens for being asked to stop from now on; what it returns is done when that happens.
+pub(crate) fn stop_signal() -> Result<impl Future<Output = ()>, Failure> {
     use tokio::signal::unix::{SignalKind, signal};
     let failed = |error| Failure::new(format!("cannot listen for signals: {error}"));
     let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
     let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-    }
-    Ok(())
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    })
 }

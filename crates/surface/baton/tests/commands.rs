@@ -137,7 +137,15 @@ fn the_example_chart_has_nothing_to_complain_about() {
         "/../../../examples/inference-stack/demo-values.yaml"
     );
     let rendered = world.run(&["template", "demo", chart, "--namespace", "models", "-f", values]);
-    let shown = ["template", "demo", "CHART", "--namespace", "models", "-f", "VALUES"];
+    let shown = [
+        "template",
+        "demo",
+        "CHART",
+        "--namespace",
+        "models",
+        "-f",
+        "VALUES",
+    ];
     assert_snapshot!("example", world.describe(&shown, &rendered));
 }
 

@@ -13,7 +13,7 @@ pub(crate) mod published;
 mod push;
 pub(crate) mod render;
 pub(crate) mod rendering;
-pub(crate) mod serve;
+mod serve;
 pub(crate) mod template;
 pub(crate) mod validate;
 

@@ -73,9 +73,7 @@ impl ImageTemplate {
         let name = bundle.name.clone();
         let text = Executor::new(Arc::clone(&self.0), Options::default(), &())
             .execute(Self::NAME.as_bytes(), Self::NAME, Value::Object(Rc::new(bundle)))
-            .map_err(|error| {
-                Failure::new(format!("render image reference for bundle {:?}: {error}", name))
-            })?;
+            .map_err(|error| Failure::new(format!("render image reference for bundle {name:?}: {error}")))?;
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 }
@@ -105,7 +103,7 @@ impl NamedBundle {
 }
 
 impl Object for NamedBundle {
-    fn type_name(&self) -> &str {
+    fn type_name(&self) -> &'static str {
         "action.imageReferenceTemplateData"
     }
 

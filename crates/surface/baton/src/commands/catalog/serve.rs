@@ -44,25 +44,21 @@ impl Serve {
                     self.address
                 ))
             })?;
+            // Who reads that it is served may ask it to stop at once.
+            let stop = runtime::stop_signal()?;
             terminal.remark(format!(
                 "catalog {} is served at {}",
                 self.directory.display(),
                 listener.local_addr()?
             ));
-            until_stopped(Arc::new(CurrentStore::new(prepared.store.clone())), listener).await?;
+            grpc::serve(
+                Arc::new(CurrentStore::new(prepared.store.clone())),
+                listener,
+                stop,
+            )
+            .await?;
             terminal.remark("stopped");
             Ok(())
         })
     }
-}
-
-/// Serves a store until the program is asked to stop; calls that are under way then are answered.
-pub(crate) async fn until_stopped(current: Arc<CurrentStore>, listener: TcpListener) -> Result<(), Failure> {
-    let stop = async {
-        // Without signals there is nothing to wait for: the program then runs until it is killed.
-        if runtime::until_stopped().await.is_err() {
-            std::future::pending::<()>().await;
-        }
-    };
-    Ok(grpc::serve(current, listener, stop).await?)
 }

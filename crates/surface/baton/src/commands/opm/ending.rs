@@ -1,5 +1,7 @@
 //! How opm's commands end when something is wrong: each of them has one of three ways to say so.
 
+use std::fmt::Write as _;
+
 use crate::commands::bundle::validate::now;
 use crate::failure::Failure;
 use crate::terminal::Terminal;
@@ -75,7 +77,8 @@ impl Ending {
 pub(super) fn log_line(level: &str, message: &str, fields: &[(&str, &str)]) -> String {
     let mut line = bundle::validation::log_line(&now(), level, message);
     for (name, value) in fields {
-        line.push_str(&format!(" {name}={}", bundle::validation::log_value(value)));
+        // Writing to a String can't fail.
+        let _ = write!(line, " {name}={}", bundle::validation::log_value(value));
     }
     line
 }

@@ -1,6 +1,7 @@
 //! `opm generate dockerfile`: the text that a container tool makes a catalog's image with.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
@@ -168,7 +169,8 @@ LABEL {CONFIGS_LABEL}=/configs
     if !labels.is_empty() {
         text.push_str("\n# Set other custom labels\n");
         for (key, value) in labels {
-            text.push_str(&format!("LABEL \"{key}\"=\"{value}\"\n"));
+            // Writing to a String can't fail.
+            let _ = writeln!(text, "LABEL \"{key}\"=\"{value}\"");
         }
     }
     text

@@ -9,7 +9,7 @@ use gotemplate::format::quoted;
 
 use crate::commands::catalog::rendering::{self, ImageOf};
 use crate::failure::{Failure, system_reason};
-use crate::images::{Held, Images, is_bundle};
+use crate::images::{Held, Images, is_bundle, read_directory};
 use crate::named_source::NamedSource;
 use crate::runtime;
 use crate::terminal::Terminal;
@@ -36,10 +36,13 @@ pub(super) fn render(
     image_of: &ImageOf<'_>,
     terminal: &Terminal,
 ) -> Result<Catalog, Failure> {
-    let fetches = references.iter().any(|reference| is_image(reference));
-    let images = registries.open(fetches, terminal).map_err(Failure::text);
+    // Where nothing is fetched, it doesn't matter how registries are configured.
+    let images = references
+        .iter()
+        .any(|reference| is_image(reference))
+        .then(|| registries.open(true, terminal).map_err(Failure::text));
     runtime::block_on(rendering::combine(references, |reference| {
-        render_one(&images, reference, allowed, image_of)
+        render_one(images.as_ref(), reference, allowed, image_of)
     }))
 }
 
@@ -70,40 +73,49 @@ pub(super) fn without_image(_: &RenderedBundle) -> Result<String, Failure> {
 }
 
 async fn render_one(
-    images: &Result<Images, String>,
+    images: Option<&Result<Images, String>>,
     reference: &str,
     allowed: Allowed,
     image_of: &ImageOf<'_>,
 ) -> Result<Catalog, Failure> {
-    let source = source(reference)?;
-    let images = images.as_ref().map_err(|error| {
-        let failure = Failure::new(error.clone());
-        match source {
-            NamedSource::Image(_) => failure.within(format!("failed to pull image {}", quoted(reference))),
-            _ => failure,
+    let held = match (source(reference)?, images) {
+        (Source::Directory(path), _) => {
+            if allowed == Allowed::Catalogs && is_bundle(&path) {
+                return Err(Failure::new(format!(
+                    "cannot render bundle directory {}: {NOT_ALLOWED}",
+                    quoted(reference)
+                )));
+            }
+            read_directory(&path)?
         }
-    })?;
-    if allowed == Allowed::Catalogs
-        && let NamedSource::Directory(path) = &source
-        && is_bundle(path)
-    {
-        return Err(Failure::new(format!(
-            "cannot render bundle directory {}: {NOT_ALLOWED}",
-            quoted(reference)
-        )));
-    }
-    let held = images.read(&source).await?;
+        (Source::Image, Some(Ok(images))) => images.read(&NamedSource::Image(reference.to_owned())).await?,
+        (Source::Image, refused) => {
+            // A directory that was there when it was looked for, and isn't any more, is no image either.
+            let cause = refused
+                .and_then(|images| images.as_ref().err())
+                .map_or("not found", String::as_str);
+            return Err(Failure::new(format!(
+                "failed to pull image {}: {cause}",
+                quoted(reference)
+            )));
+        }
+    };
     if allowed == Allowed::Catalogs && matches!(held, Held::Bundle(..)) {
         return Err(Failure::new(format!("cannot render bundle image: {NOT_ALLOWED}")));
     }
     rendering::render_held(held, reference, image_of)
 }
 
+enum Source {
+    Directory(PathBuf),
+    Image,
+}
+
 /// A path that exists is a directory; everything else is an image.
-fn source(reference: &str) -> Result<NamedSource, Failure> {
+fn source(reference: &str) -> Result<Source, Failure> {
     match fs::metadata(reference) {
-        Err(_) => Ok(NamedSource::Image(reference.to_owned())),
-        Ok(found) if found.is_dir() => Ok(NamedSource::Directory(PathBuf::from(reference))),
+        Err(_) => Ok(Source::Image),
+        Ok(found) if found.is_dir() => Ok(Source::Directory(PathBuf::from(reference))),
         Ok(_) => Err(Failure::new(format!(
             "ref {} is not a directory: {NOT_ALLOWED}",
             quoted(reference)

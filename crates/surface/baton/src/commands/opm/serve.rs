@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use catalog::grpc;
 use catalog::grpc::serving::{PreparedStore, ServeOptions, prepare, write_termination_log};
 use catalog::store::CurrentStore;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::commands::catalog::serve::until_stopped;
 use crate::failure::Failure;
 use crate::runtime;
 use crate::terminal::Terminal;
@@ -115,9 +115,11 @@ fn serve(invocation: &Invocation<'_>, terminal: &mut Terminal) -> Result<(), Fai
             fields.insert(0, ("cache", cache));
         }
         let listener = listen(port).await?;
+        // Who reads that it is served may ask it to stop at once.
+        let stop = runtime::stop_signal()?;
         terminal.remark(log_line("info", "serving registry", &fields));
         let current = Arc::new(CurrentStore::new(prepared.store.clone()));
-        until_stopped(current, listener).await?;
+        grpc::serve(current, listener, stop).await?;
         terminal.remark(log_line("info", "shutting down server", &fields));
         Ok(())
     })

@@ -38,19 +38,20 @@ pub(super) fn usage(found: &Found<'_>) -> String {
     let is_listed = |flag: &&Flag| !flag.is_hidden;
     let has_commands = command.commands.iter().any(Command::is_available);
 
+    // Writing to a String can't fail, here and below.
     let mut text = String::from("Usage:");
     if command.run.is_some() {
         let above = path.strip_suffix(command.name()).unwrap_or_default();
-        text.push_str(&format!("\n  {above}{}", command.line));
+        let _ = write!(text, "\n  {above}{}", command.line);
         if !command.line.contains("[flags]") {
             text.push_str(" [flags]");
         }
     }
     if has_commands {
-        text.push_str(&format!("\n  {path} [command]"));
+        let _ = write!(text, "\n  {path} [command]");
     }
     if !command.example.is_empty() {
-        text.push_str(&format!("\n\nExamples:\n{}", command.example));
+        let _ = write!(text, "\n\nExamples:\n{}", command.example);
     }
     if has_commands {
         text.push_str("\n\nAvailable Commands:");
@@ -67,18 +68,19 @@ pub(super) fn usage(found: &Found<'_>) -> String {
         }
         listed.sort_unstable();
         for (name, short) in listed {
-            text.push_str(&format!("\n  {name:width$} {short}"));
+            let _ = write!(text, "\n  {name:width$} {short}");
         }
     }
     for (title, flags) in [("Flags", local), ("Global Flags", inherited)] {
         if flags.iter().any(is_listed) {
-            text.push_str(&format!("\n\n{title}:\n{}", listing(flags)));
+            let _ = write!(text, "\n\n{title}:\n{}", listing(flags));
         }
     }
     if has_commands {
-        text.push_str(&format!(
+        let _ = write!(
+            text,
             "\n\nUse \"{path} [command] --help\" for more information about a command."
-        ));
+        );
     }
     text.push('\n');
     text
@@ -111,7 +113,6 @@ fn listing(mut flags: Vec<&Flag>) -> String {
     let mut text = String::new();
     for (start, usage) in lines {
         let usage = usage.replace('\n', &format!("\n{:1$}", "", width + 3));
-        // Writing to a String can't fail.
         let _ = writeln!(text, "{start:width$}   {usage}");
     }
     text.truncate(text.trim_end().len());

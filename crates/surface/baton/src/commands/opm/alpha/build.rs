@@ -99,8 +99,7 @@ fn build(invocation: &Invocation<'_>, terminal: &mut Terminal) -> Result<(), Fai
     info(
         terminal,
         &format!(
-            "Built {name} without a container tool into the OCI layout {IMAGES}; publish it with: baton bundle push, or \
-             skopeo copy oci:{IMAGES}:{name} docker://{name}"
+            "Built {name} without a container tool into the OCI layout {IMAGES}; publish it with: baton bundle push {name}"
         ),
     );
     terminal.print(kept.as_bytes())

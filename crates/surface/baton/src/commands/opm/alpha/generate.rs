@@ -1,6 +1,7 @@
 //! `opm alpha bundle generate`: a bundle's annotations and Dockerfile.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -220,16 +221,17 @@ impl Generation {
     }
 
     fn dockerfile(&self, media_type: MediaType, manifests: &Path, metadata: &Path) -> String {
+        // Writing to a String can't fail, here and below.
         let mut text = format!("FROM {}\n\n", self.base_image);
         for (name, value) in self.statements(media_type) {
-            text.push_str(&format!("LABEL {name}={value}\n"));
+            let _ = writeln!(text, "LABEL {name}={value}");
         }
         if !self.default_channel.is_empty() {
             text.push('\n');
         }
         for (path, place) in [(manifests, "/manifests/"), (metadata, "/metadata/")] {
             let path = relative(&self.working_directory, path);
-            text.push_str(&format!("COPY {} {place}\n", path.display()));
+            let _ = writeln!(text, "COPY {} {place}", path.display());
         }
         text
     }

@@ -1,5 +1,7 @@
 //! `opm alpha render-template`: a template turned into a catalog.
 
+use std::collections::BTreeMap;
+
 use catalog::graph::mermaid;
 use catalog::template::{Compatibility, Template, TemplateType};
 use catalog::writing;
@@ -80,15 +82,17 @@ fn render(
     let form = notation::form(invocation)?;
     let template = Template::parse(&bytes, kind)?;
     let references = template.references();
-    let images = registries
-        .open(!references.is_empty(), terminal)
-        .map_err(|failure| {
-            let first = quoted(references.first().copied().unwrap_or_default());
-            failure.within(format!(
-                "rendering template: render reference {first}: failed to pull image {first}"
-            ))
-        })?;
-    let found = runtime::block_on(async { Ok(bundle_images(&images, &references, &form).await) })?;
+    let found = match references.first().map(quoted) {
+        None => BTreeMap::new(),
+        Some(first) => {
+            let images = registries.open(true, terminal).map_err(|failure| {
+                failure.within(format!(
+                    "rendering template: render reference {first}: failed to pull image {first}"
+                ))
+            })?;
+            runtime::block_on(async { Ok(bundle_images(&images, &references, &form).await) })?
+        }
+    };
     let catalog = render_found(&template, &found, &form, Compatibility::Current)?;
 
     let mut text = Vec::new();
@@ -110,15 +114,15 @@ fn kind_and_file(arguments: &[String]) -> Result<(Option<TemplateType>, &str), F
             Ok(kind) => (Some(kind), "-"),
             Err(_) => (None, word),
         }),
-        [kind, file, ..] => match kind.parse() {
-            Ok(kind) => Ok((Some(kind), file)),
-            Err(_) => {
+        [kind, file, ..] => {
+            let known = kind.parse().map_err(|_| {
                 let kinds = TemplateType::ALL.map(|kind| kind.to_string()).join(" ");
-                Err(Failure::new(format!(
+                Failure::new(format!(
                     "invalid template type {}, must be one of: [{kinds}]",
                     quoted(kind)
-                )))
-            }
-        },
+                ))
+            })?;
+            Ok((Some(known), file))
+        }
     }
 }
