@@ -14,7 +14,7 @@ fn example() -> World {
         )
         .file(
             "bundle/manifests/example.clusterserviceversion.yaml",
-            r#"
+            r"
 apiVersion: operators.coreos.com/v1alpha1
 kind: ClusterServiceVersion
 metadata:
@@ -39,7 +39,7 @@ spec:
             spec:
               containers:
               - {name: manager, image: example.com/manager:v1.0.0}
-"#,
+",
         )
         .file(
             "good.yaml",

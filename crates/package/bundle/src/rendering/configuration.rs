@@ -34,7 +34,7 @@ const WATCH_NAMESPACE_FIELD: &str = "watchNamespace";
 const DEPLOYMENT_CONFIG_FIELD: &str = "deploymentConfig";
 
 /// The longest configuration that is read. It comes out of an object in etcd, which takes 1.5 MiB at most.
-pub const MAXIMUM_CONFIGURATION_BYTES: usize = 2 * 1024 * 1024;
+pub const MAXIMUM_CONFIGURATION_BYTES: usize = 2 << 20;
 
 /// The condition reason of a ClusterExtension whose configuration can't be used.
 pub const INVALID_CONFIGURATION: &str = "InvalidConfiguration";
