@@ -162,16 +162,28 @@ pub(crate) async fn bundles(
     .await
 }
 
-/// Fetches and renders the bundle images that `references` name; of a bundle that can't be had, why not.
+/// Fetches and renders the bundle images that `references` name; of a bundle that can't be had, why not, as opm says it.
 pub(crate) async fn bundle_images(
     images: &Images,
     references: &[&str],
     form: &FormFlags,
 ) -> BTreeMap<String, Result<RenderedBundle, String>> {
-    each(references, |image| async move {
-        render_files(&remote_bundle(images, image).await?, image, form)
+    let mut found = each(references, |image| async move {
+        Ok(rendering::render(&remote_bundle(images, image).await?, image)?)
     })
-    .await
+    .await;
+    if form.migrate_level > MigrationLevel::None {
+        for rendered in found.values_mut() {
+            let failed = rendered
+                .as_mut()
+                .ok()
+                .and_then(|bundle| bundle.migrate(form.metadata()).err());
+            if let Some(error) = failed {
+                *rendered = Err(format!("migrate: {error}"));
+            }
+        }
+    }
+    found
 }
 
 async fn each<'r, F: Future<Output = Result<RenderedBundle, Failure>>>(

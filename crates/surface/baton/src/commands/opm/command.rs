@@ -282,12 +282,7 @@ fn perform(found: &Found<'_>, words: &[String], terminal: &mut Terminal) -> Resu
 
 /// `opm help [command]`.
 fn show_help(root: &Command, words: &[String], terminal: &mut Terminal) -> Result<(), Failure> {
-    let (found, left) = Found::find(root, words);
-    if found.is_root() && !left.is_empty() {
-        let topic: Vec<String> = left.iter().map(|word| format!("`{word}`")).collect();
-        terminal.remark(format!("Unknown help topic [{}]", topic.join(" ")));
-        terminal.remark(usage::usage(&found).trim_end());
-        return Ok(());
-    }
+    // A word that names no command is passed over, as opm does.
+    let (found, _) = Found::find(root, words);
     terminal.print(usage::help(&found).as_bytes())
 }
