@@ -37,7 +37,9 @@ fn cpu_milliseconds() -> f64 {
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let Some(path) = arguments.next() else {
-        eprintln!("usage: bench CHART [ROUNDS] | bench bundle-render INDEX [--migrate] | bench catalog-load DIRECTORY | bench catalog-store DIRECTORY");
+        eprintln!(
+            "usage: bench CHART [ROUNDS] | bench bundle-render INDEX [--migrate] | bench catalog-load DIRECTORY | bench catalog-store DIRECTORY"
+        );
         return ExitCode::from(2);
     };
     if path == "bundle-render" {
@@ -46,7 +48,9 @@ fn main() -> ExitCode {
         return report(bundle_render::measure(Path::new(&index), migrate));
     }
     if path == "catalog-store" {
-        return ending(catalog_store::measure(Path::new(&arguments.next().unwrap_or_default())));
+        return ending(catalog_store::measure(Path::new(
+            &arguments.next().unwrap_or_default(),
+        )));
     }
     if path == "catalog-serve" {
         let folder = arguments.next().unwrap_or_default();

@@ -10,7 +10,15 @@ pub(crate) fn build() -> Result<(), Box<dyn std::error::Error>> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let root = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
     let status = Command::new(cargo)
-        .args(["build", "--release", "--locked", "--package", "baton", "--target", &target])
+        .args([
+            "build",
+            "--release",
+            "--locked",
+            "--package",
+            "baton",
+            "--target",
+            &target,
+        ])
         .env("RUSTFLAGS", "-C target-feature=+crt-static")
         .current_dir(&root)
         .status()?;
@@ -18,6 +26,13 @@ pub(crate) fn build() -> Result<(), Box<dyn std::error::Error>> {
         return Err("the build failed".into());
     }
     let folder = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    println!("{}", folder.join(target).join("release/baton").canonicalize()?.display());
+    println!(
+        "{}",
+        folder
+            .join(target)
+            .join("release/baton")
+            .canonicalize()?
+            .display()
+    );
     Ok(())
 }

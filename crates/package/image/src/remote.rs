@@ -130,7 +130,9 @@ impl RemoteOptions {
         match self.encryption_by_host.get(host) {
             Some(encryption) => *encryption,
             // What listens on this machine needs no certificate, as for Docker.
-            None if self.encryption == Encryption::Verified && (insecure || is_loopback(host)) => Encryption::Unverified,
+            None if self.encryption == Encryption::Verified && (insecure || is_loopback(host)) => {
+                Encryption::Unverified
+            }
             None => self.encryption,
         }
     }
@@ -142,7 +144,10 @@ fn is_loopback(host: &str) -> bool {
         Some((address, _)) => address,
         None => host.rsplit_once(':').map_or(host, |(name, _)| name),
     };
-    name == "localhost" || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+    name == "localhost"
+        || name
+            .parse::<std::net::IpAddr>()
+            .is_ok_and(|address| address.is_loopback())
 }
 
 /// Everything behind the network, ready to be asked.

@@ -3,9 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::certificates::{CertificateSecret, ServingCertificate};
-use super::deployment_config;
 use super::supported_kinds::{Scope, scope};
 use super::{RenderError, RenderOptions, list, object, text};
+use super::{deployment_config, quantity};
 use crate::registry::{RegistryBundle, object_of};
 
 /// Where an operator finds the certificate of its webhooks: controller-runtime's place, and the one of API servers.
@@ -83,6 +83,7 @@ pub(super) fn deployments(
         annotate_pods(&mut spec, annotations, options);
         object_of(&mut spec).insert("revisionHistoryLimit".to_owned(), json!(1));
         deployment["spec"] = spec;
+        write_quantities_as_kubernetes(pod_spec(&mut deployment));
         if let Some(provider) = options.certificates.filter(|_| serves_webhooks(name)) {
             let certificate = ServingCertificate::for_deployment(name, &options.install_namespace);
             mount_certificate(&mut deployment, &provider.secret(&certificate));
@@ -96,6 +97,34 @@ pub(super) fn deployments(
         .iter()
         .map(deployment)
         .collect())
+}
+
+/// Writes what containers ask for as a cluster would write it back, so that comparing with the cluster finds no change.
+///
+/// What is no quantity stays: the API server says so, with the place.
+fn write_quantities_as_kubernetes(pod: &mut Map<String, Value>) {
+    let containers = ["containers", "initContainers"]
+        .map(|kind| pod.get(kind).is_some_and(Value::is_array).then_some(kind));
+    for kind in containers.into_iter().flatten() {
+        for container in list_of(pod, kind) {
+            for part in ["limits", "requests"] {
+                let Some(Value::Object(amounts)) = container.pointer_mut(&format!("/resources/{part}"))
+                else {
+                    continue;
+                };
+                for amount in amounts.values_mut() {
+                    let text = match &*amount {
+                        Value::String(text) => text.clone(),
+                        Value::Number(number) => number.to_string(),
+                        _ => continue,
+                    };
+                    if let Ok(canonical) = quantity::canonical(&text) {
+                        *amount = canonical.into();
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// Pods carry the ClusterServiceVersion's annotations, their own, and which namespaces the operator watches.
@@ -204,4 +233,20 @@ pub(super) fn without_nulls(mut value: Value) -> Value {
     }
     strip(&mut value);
     value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_written_as_a_cluster_writes_them() {
+        let mut deployment = json!({ "spec": { "template": { "spec": {
+            "containers": [{ "resources": { "limits": { "cpu": 0.5, "memory": "1024Mi" }, "requests": { "cpu": "lots" } } }],
+        } } } });
+        write_quantities_as_kubernetes(pod_spec(&mut deployment));
+        let resources = deployment.pointer("/spec/template/spec/containers/0/resources");
+        let expected = json!({ "limits": { "cpu": "500m", "memory": "1Gi" }, "requests": { "cpu": "lots" } });
+        assert_eq!(resources, Some(&expected));
+    }
 }
