@@ -30,7 +30,7 @@ pub enum RemoteError {
     },
     /// There was a connection, and it broke off before the answer was there; tried several times.
     #[error(
-        "the connection to registry {registry} broke off: {cause}; nothing half-done can be seen there, run the command again to go on"
+        "the connection to registry {registry} broke off: {cause}; nothing half-done is visible anywhere, run the command again to go on"
     )]
     BrokenOff {
         /// The registry's host.

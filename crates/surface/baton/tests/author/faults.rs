@@ -65,7 +65,7 @@ fn a_download_that_breaks_off_goes_on_where_it_was() {
     assert!(proxy.connections() > 2, "it was cut twice");
     is_whole("first");
 
-    // No byte of the blob gets through any more after the first part: that is told, and the part is kept.
+    // Next to nothing of the blob gets through any more after the first part: that is told, and the part is kept.
     author.empty_the_cache();
     let before = Published::at(&registry);
     proxy.suffer(Fault::Exhaust { bytes: 200 << 10 });

@@ -6,6 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 
+/// What an exhausted network still lets through on each connection: enough for manifests, and not for layers.
+const TRICKLE: u64 = 8 << 10;
+
 /// The way that bytes go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
@@ -20,7 +23,7 @@ pub(crate) enum Fault {
     None,
     /// The next connections break off after so many bytes.
     Cut { way: Way, after: u64, connections: u64 },
-    /// After so many bytes altogether nothing comes from the registry any more.
+    /// After so many bytes altogether no connection brings more than [`TRICKLE`] from the registry.
     Exhaust { bytes: u64 },
     /// A connection that has carried so many bytes to the registry stops at the next piece with `text` in it, until
     /// [`Proxy::release`].
@@ -138,7 +141,8 @@ impl State {
                     true
                 }
                 Fault::Exhaust { bytes } if way == Way::FromRegistry => {
-                    let left = bytes.saturating_sub(self.from_registry.load(Ordering::SeqCst));
+                    let altogether = bytes.saturating_sub(self.from_registry.load(Ordering::SeqCst));
+                    let left = altogether.max(TRICKLE.saturating_sub(carried));
                     let passing = piece.len().min(usize::try_from(left).expect("a piece"));
                     piece = &piece[..passing];
                     passing < read
