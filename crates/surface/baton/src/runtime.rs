@@ -13,12 +13,6 @@ pub(crate) fn block_on<T>(future: impl Future<Output = Result<T, Failure>>) -> R
         .block_on(future)
 }
 
-/// Returns when the program is asked to stop, by Ctrl-C or by the system.
-pub(crate) async fn until_stopped() -> Result<(), Failure> {
-    stop_signal()?.await;
-    Ok(())
-}
-
 /// Listens for being asked to stop from now on; what it returns is done when that happens.
 pub(crate) fn stop_signal() -> Result<impl Future<Output = ()>, Failure> {
     use tokio::signal::unix::{SignalKind, signal};

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 
+use bundle::files::BundleFiles;
 use bundle::validation::{self, OptionalValues, OutputLevel, Selection};
 use catalog::template::{Compatibility, Template};
 use catalog::{diff, writing};
@@ -93,11 +94,23 @@ impl Publish {
                 allow.iter().filter(is_image),
                 &[(&operator_name, operator_plan), (&bundle_name, bundle_plan)],
             )?;
+            // The bundle isn't in the tree before the plan is accepted, so the template gets it from elsewhere.
+            let folder = tempfile::tempdir()
+                .map_err(|error| Failure::new(format!("cannot make a temporary folder: {error}")))?;
+            let written: Vec<_> = built
+                .generated
+                .files
+                .iter()
+                .map(|(path, bytes)| (folder.path().join(path), bytes.clone()))
+                .collect();
+            written_files::write_all(&written).map_err(|error| {
+                Failure::new(format!(
+                    "cannot write the bundle to {}: {error}",
+                    folder.path().display()
+                ))
+            })?;
             let local = LocalBundles {
-                bundles: vec![(
-                    self.bundle_image.clone(),
-                    self.project.bundle_directory().display().to_string(),
-                )],
+                bundles: vec![(self.bundle_image.clone(), folder.path().display().to_string())],
             };
             let mut next = template::render(&images, &parsed, &local, &self.form, self.compatibility)
                 .await
@@ -142,6 +155,7 @@ impl Publish {
                 return Ok(());
             }
             self.confirm()?;
+            self.project.write_if_changed(&built.generated)?;
             let mut text = Vec::new();
             writing::write_yaml(&next, &mut text)?;
             let output = self.project.in_tree(&self.catalog_output);
@@ -206,7 +220,8 @@ fn check_bundle(built: &OperatorImages, terminal: &mut Terminal) -> Result<(), F
         location: "bundle".to_owned(),
         ..Selection::default()
     };
-    let report = validation::validate(&built.files, &selection, &OptionalValues::default());
+    let files = BundleFiles::from_image(built.generated.files.clone(), built.generated.labels.clone());
+    let report = validation::validate(&files, &selection, &OptionalValues::default());
     if let Some(reason) = report.fatal() {
         return Err(Failure::new(format!("the bundle is not valid: {reason}")));
     }

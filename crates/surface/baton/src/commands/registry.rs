@@ -79,13 +79,15 @@ impl Serve {
                         self.address
                     ))
                 })?;
+            // Listening for signals first: who reads the line below may stop the registry at once.
+            let stop = runtime::stop_signal()?;
             let serving = registry.serve(listener, tls)?;
             terminal.remark(format!(
                 "registry at {} keeps its content in {}",
                 serving.url(),
                 self.storage.display()
             ));
-            runtime::until_stopped().await?;
+            stop.await;
             terminal.remark("stopping");
             serving.stop().await;
             Ok(())

@@ -236,6 +236,7 @@ fn nothing_is_published_without_a_yes() {
     );
     assert!(tags(&registry).is_empty(), "nothing was published");
     assert!(!author.path("catalog/configs").exists(), "nothing was rendered");
+    assert!(!author.path("bundle").exists(), "nothing was written to the tree");
 }
 
 #[test]

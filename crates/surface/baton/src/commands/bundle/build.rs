@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bundle::files::BundleFiles;
+use bundle::generation::GeneratedBundle;
 use bundle::generation::operator_image::{OperatorImage, bundle_image};
 use clap::Args;
 use image::build::BuiltImage;
@@ -42,6 +42,7 @@ impl Build {
         );
         let images = Images::open(&self.images, PolicySource::Optional, None)?;
         let built = OperatorImages::build(&self.project, &self.binaries, &images)?;
+        self.project.write_if_changed(&built.generated)?;
         terminal.print(self.built.keep(&images, &built.operator, &operator)?.as_bytes())?;
         terminal.print(self.built.keep(&images, &built.bundle, &bundle)?.as_bytes())
     }
@@ -51,12 +52,12 @@ impl Build {
 pub(crate) struct OperatorImages {
     pub(crate) operator: BuiltImage,
     pub(crate) bundle: BuiltImage,
-    /// The bundle's files, as they are in its image.
-    pub(crate) files: BundleFiles,
+    /// The bundle that they were made of; it isn't written to the tree yet.
+    pub(crate) generated: GeneratedBundle,
 }
 
 impl OperatorImages {
-    /// Builds the images of the bundle that lies in the tree; it must be what the tree makes now.
+    /// Builds the images of what the tree makes now, and writes nothing to it.
     pub(crate) fn build(
         project: &ProjectFlags,
         binaries: &[String],
@@ -68,7 +69,6 @@ impl OperatorImages {
             .map(|(architecture, _)| architecture.to_owned())
             .collect();
         let generated = project.generate(architectures)?;
-        project.write_if_changed(&generated.bundle)?;
         let paths: BTreeMap<String, std::path::PathBuf> = binaries
             .iter()
             .map(|(architecture, path)| (architecture.to_owned(), path.to_owned()))
@@ -76,11 +76,10 @@ impl OperatorImages {
         let operator =
             OperatorImage::new(&generated.project, &generated.bundle, paths)?.build(images.store())?;
         let bundle = bundle_image(&generated.bundle.files, &generated.bundle.labels, images.store())?;
-        let files = BundleFiles::from_image(generated.bundle.files, generated.bundle.labels);
         Ok(Self {
             operator,
             bundle,
-            files,
+            generated: generated.bundle,
         })
     }
 }
