@@ -8,7 +8,7 @@
 //! ```
 //!
 //! opm reads a `ClusterServiceVersion` twice: piece by piece for this, and as a whole only when it is migrated (see
-//! [`metadata`](crate::metadata)). So a bundle may render although its `ClusterServiceVersion` does not fit its type.
+//! [`metadata`]). So a bundle may render although its `ClusterServiceVersion` does not fit its type.
 
 mod interfaces;
 mod manifests;

@@ -21,7 +21,7 @@ use super::routes::Query;
 use super::uploads::{MAX_UPLOAD_SESSIONS, Upload, UploadWriter};
 use super::{Registry, Shared};
 
-/// How many uploads are written at once: each holds up to [`WRITE_BYTES`] in memory and keeps the disk busy.
+/// How many uploads are written at once: each holds up to `WRITE_BYTES` in memory and keeps the disk busy.
 pub const MAX_CONCURRENT_WRITES: usize = 64;
 
 /// How long an upload waits for its turn before the client is asked to come back.
