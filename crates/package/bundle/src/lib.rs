@@ -12,4 +12,5 @@ pub mod files;
 pub mod generation;
 pub mod registry;
 pub mod rendering;
+pub mod supported_kinds;
 pub mod validation;

@@ -14,7 +14,6 @@ mod deployment_config;
 pub mod names;
 mod permissions;
 pub mod quantity;
-pub mod supported_kinds;
 pub mod targets;
 mod webhooks;
 mod workloads;

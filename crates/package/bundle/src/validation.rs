@@ -28,7 +28,6 @@ mod format;
 mod good_practices;
 mod gzip_size;
 mod json_syntax;
-mod kinds;
 mod loaded;
 mod mail_address;
 mod manifest;
@@ -69,6 +68,7 @@ use self::object_metadata::ObjectMetadata;
 use self::printed::Printed;
 use crate::cluster_service_version;
 use crate::files::BundleFiles;
+use crate::supported_kinds::is_supported;
 
 /// Which checks are made besides the default ones, and how messages call the bundle.
 #[derive(Clone, Default)]
@@ -192,7 +192,7 @@ fn content_outcomes(bundle: &Loaded, media_type: MediaType) -> Vec<Outcome> {
         ) {
             continue;
         }
-        if media_type == MediaType::RegistryV1 && !kinds::is_supported(&gvk.kind) {
+        if media_type == MediaType::RegistryV1 && !is_supported(&gvk.kind) {
             own.extend([Finding::about(
                 Level::Error,
                 Kind::Bundle,

@@ -10,7 +10,8 @@ use bundle::rendering::certificates::{
     CertManager, CertificateProvider, CertificateSecret, ServiceCa, ServingCertificate,
 };
 use bundle::rendering::targets::InstallModes;
-use bundle::rendering::{GENERATORS, RenderOptions, checks, names, render, supported_kinds};
+use bundle::rendering::{GENERATORS, RenderOptions, checks, names, render};
+use bundle::supported_kinds;
 use serde_json::{Value, json};
 
 /// Whether a value says nothing: the recorded objects were written without such values.

@@ -6,11 +6,11 @@ use gotemplate::format::quoted;
 use serde_json::Value;
 
 use super::names::subdomain_errors;
-use super::supported_kinds::scope;
 use super::targets::InstallModes;
 use super::webhooks::CONVERSION;
 use super::{list, text};
 use crate::registry::RegistryBundle;
+use crate::supported_kinds::scope;
 
 /// One rule: says every way in which a bundle breaks it.
 pub type Check = fn(&RegistryBundle) -> Vec<String>;

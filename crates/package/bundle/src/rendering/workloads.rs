@@ -3,10 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use super::certificates::{CertificateSecret, ServingCertificate};
-use super::supported_kinds::{Scope, scope};
 use super::{RenderError, RenderOptions, list, object, text};
 use super::{deployment_config, quantity};
 use crate::registry::{RegistryBundle, object_of};
+use crate::supported_kinds::{Scope, scope};
 
 /// Where an operator finds the certificate of its webhooks: controller-runtime's place, and the one of API servers.
 const CERTIFICATE_VOLUMES: [CertificateVolume; 2] = [

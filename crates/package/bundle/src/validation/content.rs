@@ -15,9 +15,10 @@ use super::loaded::{Directory, Loaded, joined};
 use super::manifest::{self, GroupVersionKind};
 use super::object_metadata::ObjectMetadata;
 use super::printed::Printed;
-use super::{kinds, operator_hub, unstructured};
+use super::{operator_hub, unstructured};
 use crate::cluster_service_version::{self, ClusterServiceVersion};
 use crate::files::BundleFiles;
+use crate::supported_kinds::is_supported;
 
 /// Which of opm's optional checks are made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -126,7 +127,7 @@ impl Review {
             return;
         };
         let gvk = GroupVersionKind::of(object);
-        if is_registry && !kinds::is_supported(&gvk.kind) {
+        if is_registry && !is_supported(&gvk.kind) {
             self.faults.push(format!(
                 "{} is not supported type for registryV1 bundle: {path}",
                 gvk.kind

@@ -1,4 +1,4 @@
-//! The kinds of manifests that a registry+v1 bundle may hold beside its ClusterServiceVersion and CRDs.
+//! The kinds of manifests that a registry+v1 bundle may hold.
 
 /// Whether a kind lives in a namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub enum Scope {
     Cluster,
 }
 
-/// The scope of a kind that bundles may hold, and none for any other kind.
+/// The scope of a kind that bundles may hold beside their ClusterServiceVersion and CRDs, and none for any other kind.
 ///
 /// VerticalPodAutoscaler lives in a namespace in truth; upstream installs it without one, and clusters know it so.
 #[must_use]
@@ -37,4 +37,10 @@ pub fn scope(kind: &str) -> Option<Scope> {
         | "VerticalPodAutoscaler" => Some(Scope::Cluster),
         _ => None,
     }
+}
+
+/// Whether a bundle may hold objects of this kind, whatever their group.
+#[must_use]
+pub fn is_supported(kind: &str) -> bool {
+    matches!(kind, "ClusterServiceVersion" | "CustomResourceDefinition") || scope(kind).is_some()
 }
