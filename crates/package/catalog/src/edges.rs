@@ -3,9 +3,10 @@
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Deserialize;
+use goyaml::typed;
 use version::{Range, VersionRelease};
 
+use crate::objects::properties::PackageProperty;
 use crate::objects::{Bundle, Catalog, Channel, ChannelEntry};
 
 /// The rule by which one version follows another.
@@ -69,17 +70,12 @@ impl<'a> BundleVersions<'a> {
 /// The version that a bundle's `olm.package` property states; none when there is no readable one.
 #[must_use]
 pub fn bundle_version(bundle: &Bundle) -> Option<VersionRelease> {
-    #[derive(Deserialize)]
-    struct PackageProperty {
-        version: String,
-        #[serde(default)]
-        release: String,
-    }
     let property = bundle
         .properties
         .iter()
         .find(|property| property.kind == "olm.package")?;
-    let stated: PackageProperty = serde_json::from_str(property.value.get()).ok()?;
+    let value = serde_json::from_str(property.value.get()).ok()?;
+    let stated: PackageProperty = typed::decode(&value).ok()?;
     VersionRelease::from_fields(&stated.version, &stated.release).ok()
 }
 
@@ -239,6 +235,19 @@ mod tests {
         let versions = BundleVersions::of(&catalog, "stack");
         let edges = ChannelEdges::new(&catalog.channels[0], &versions);
         assert_eq!(edges.rule("stack.v2.0.0", "stack.v1.0.0"), None);
+    }
+
+    #[test]
+    fn a_version_is_read_whatever_the_case_of_its_key() {
+        let mut bundle = crate::diff::tests::bundle("1.0.0");
+        let value = r#"{"PackageName":"stack","Version":"1.2.3"}"#.to_owned();
+        bundle.properties[0].value = serde_json::value::RawValue::from_string(value).expect("JSON");
+        let version = bundle_version(&bundle).map(|version| version.version.to_string());
+        assert_eq!(
+            version.as_deref(),
+            Some("1.2.3"),
+            "as everything else in a catalog is read"
+        );
     }
 
     #[test]

@@ -96,7 +96,14 @@ proptest! {
 
     #[test]
     fn what_is_written_reads_back(catalog in any_catalog()) {
+        let mut json = Vec::new();
+        writing::write(&catalog, Format::Json, &mut json).expect("a writable catalog");
+        let has_merge_key = String::from_utf8_lossy(&json).contains("\"<<\":");
         for format in [Format::Json, Format::Yaml] {
+            if has_merge_key && format == Format::Yaml {
+                // Upstream writes such a key plain, where YAML takes it for a merge; the test below shows it.
+                continue;
+            }
             let mut first = Vec::new();
             writing::write(&catalog, format, &mut first).expect("a writable catalog");
             let again = reading::read_stream(first.as_slice()).expect("a readable catalog");
@@ -105,6 +112,22 @@ proptest! {
             prop_assert_eq!(String::from_utf8_lossy(&first), String::from_utf8_lossy(&second));
         }
     }
+}
+
+#[test]
+fn a_key_of_two_angles_is_written_as_upstream_writes_it() {
+    let object = br#"{"schema":"a","<<":"x"}"#;
+    let catalog = reading::read_stream(object.as_slice()).expect("a readable catalog");
+    let mut yaml = Vec::new();
+    writing::write(&catalog, Format::Yaml, &mut yaml).expect("a writable catalog");
+    assert_eq!(String::from_utf8_lossy(&yaml), "---\n<<: x\nschema: a\n");
+    let told = reading::read_stream(yaml.as_slice())
+        .expect_err("a merge of a text")
+        .to_string();
+    assert!(
+        told.contains("map merge requires map or sequence of maps as the value"),
+        "{told}"
+    );
 }
 
 /// Reads bytes in every way; results do not matter, but the two ways to the blobs must agree.

@@ -7,21 +7,11 @@ use serde_json::Value;
 use version::{Release, Version, VersionRelease};
 
 use crate::metadata;
+use crate::objects::properties::PackageProperty;
 use crate::objects::{Bundle, Property};
 use crate::rendering::CSV_METADATA;
 
 const PACKAGE: &str = "olm.package";
-
-/// What `olm.package` says of a bundle.
-#[derive(Debug, Default)]
-pub(super) struct PackageProperty {
-    pub(super) package_name: String,
-    pub(super) version: String,
-    release: String,
-}
-go_struct!(PackageProperty, "property.Package", {
-    "packageName" => package_name, "version" => version, "release" => release,
-});
 
 /// Reads the value of a property as a Go type, with Go's words for what does not fit.
 pub(super) fn value_of<T: goyaml::typed::GoType>(property: &Property) -> Result<T, String> {

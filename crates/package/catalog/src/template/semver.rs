@@ -12,8 +12,9 @@ use goyaml::typed::{Decoding, decode_with};
 use goyaml::{ReadOptions, go_struct};
 use version::Version;
 
-use super::release::{self, PackageProperty};
+use super::release;
 use super::{Compatibility, Lookup, TemplateType};
+use crate::objects::properties::PackageProperty;
 use crate::objects::{Bundle, Catalog, Package};
 use crate::rendering::RenderedBundle;
 
