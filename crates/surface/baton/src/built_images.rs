@@ -31,7 +31,7 @@ impl BuiltImagesFlags {
             descriptor: image.descriptor.clone(),
             name: Some(name.to_string()),
         };
-        layout::export_directory(images.store(), &[named], &self.dist)?;
+        layout::export_directory(images.store()?, &[named], &self.dist)?;
         Ok(format!(
             "{} {name}@{}\n",
             self.dist.display(),
@@ -70,19 +70,19 @@ pub(crate) fn export(
     let file = path.to_string_lossy();
     if file.ends_with(".tar") {
         Ok(layout::export_tar(
-            images.store(),
+            images.store()?,
             &named,
             path,
             image::layer::Compression::None,
         )?)
     } else if file.ends_with(".tar.gz") || file.ends_with(".tgz") {
         Ok(layout::export_tar(
-            images.store(),
+            images.store()?,
             &named,
             path,
             image::layer::Compression::Gzip,
         )?)
     } else {
-        Ok(layout::export_directory(images.store(), &named, path)?)
+        Ok(layout::export_directory(images.store()?, &named, path)?)
     }
 }

@@ -13,7 +13,7 @@ pub(crate) struct AskedPlatforms<'i>(pub(crate) &'i Images);
 impl ImagePlatforms for AskedPlatforms<'_> {
     fn platforms(&self, image: &str) -> Result<Vec<Platform>, String> {
         let reference = Reference::parse_normalized(image).map_err(|error| error.to_string())?;
-        let asked = runtime::block_on(async { Ok(self.0.remote().manifest(&reference).await?) });
+        let asked = runtime::block_on(async { Ok(self.0.remote()?.manifest(&reference).await?) });
         let (_, bytes) = asked.map_err(crate::failure::Failure::text)?;
         let manifest: Value = serde_json::from_slice(&bytes).map_err(|error| format!("{image}: {error}"))?;
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();

@@ -1,7 +1,7 @@
 //! Images for commands: the flags that say how registries are talked to, and what is done with images.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bundle::files::BundleFiles;
 use catalog::objects::Catalog;
@@ -76,29 +76,26 @@ pub(crate) struct Fetched {
 }
 
 /// The store of images on this machine, and the registries.
+///
+/// Both are opened when they are needed: a command that reads a directory makes no cache, and fails for no registry's
+/// configuration.
 pub(crate) struct Images {
-    store: ContentStore,
-    remote: Remote,
+    flags: ImageFlags,
+    policy: PolicySource,
+    encryption: Encryption,
+    bars: Option<Arc<Bars>>,
+    store: OnceLock<ContentStore>,
+    remote: OnceLock<Remote>,
 }
 
 impl Images {
-    /// Reads the configuration; nothing is contacted yet. `policy` says what counts when no flag does.
+    /// Takes the flags; nothing is read or contacted yet. `policy` says what counts when no flag does.
     pub(crate) fn open(
         flags: &ImageFlags,
         policy: PolicySource,
         bars: Option<Bars>,
     ) -> Result<Self, Failure> {
-        let surroundings = Surroundings::of_process();
-        let policy = flags.signature_policy.clone().map_or(policy, PolicySource::File);
-        let mut options = RemoteOptions::from_surroundings(&surroundings, &policy)?;
-        if let Some(file) = &flags.authfile {
-            options.credentials = Credentials::from_file(file, &surroundings);
-        }
-        options
-            .certificates
-            .files
-            .extend(flags.certificate_authority.iter().cloned());
-        options.encryption = match (flags.plain_http, flags.skip_tls_verify) {
+        let encryption = match (flags.plain_http, flags.skip_tls_verify) {
             (true, true) => {
                 return Err(Failure::new(
                     "invalid flag combination: cannot use --use-http with --skip-tls-verify",
@@ -108,30 +105,47 @@ impl Images {
             (false, true) => Encryption::Unverified,
             (false, false) => Encryption::Verified,
         };
-        if let Some(bars) = bars {
-            options.progress = Arc::new(bars);
-        }
-        let store = match flags.image_cache.clone().or_else(default_cache) {
-            Some(folder) => ContentStore::open(&folder, DEFAULT_CAPACITY_BYTES)?,
-            None => ContentStore::temporary()?,
-        };
         Ok(Self {
-            store,
-            remote: Remote::new(options),
+            flags: flags.clone(),
+            policy: flags.signature_policy.clone().map_or(policy, PolicySource::File),
+            encryption,
+            bars: bars.map(Arc::new),
+            store: OnceLock::new(),
+            remote: OnceLock::new(),
         })
     }
 
-    pub(crate) fn store(&self) -> &ContentStore {
-        &self.store
+    /// The images on this machine.
+    pub(crate) fn store(&self) -> Result<&ContentStore, Failure> {
+        opened(&self.store, || {
+            Ok(match self.flags.image_cache.clone().or_else(default_cache) {
+                Some(folder) => ContentStore::open(&folder, DEFAULT_CAPACITY_BYTES)?,
+                None => ContentStore::temporary()?,
+            })
+        })
     }
 
-    pub(crate) fn remote(&self) -> &Remote {
-        &self.remote
+    /// The registries, as the user and the system have configured them.
+    pub(crate) fn remote(&self) -> Result<&Remote, Failure> {
+        opened(&self.remote, || {
+            let surroundings = Surroundings::of_process();
+            let mut options = RemoteOptions::from_surroundings(&surroundings, &self.policy)?;
+            if let Some(file) = &self.flags.authfile {
+                options.credentials = Credentials::from_file(file, &surroundings);
+            }
+            let authorities = self.flags.certificate_authority.iter().cloned();
+            options.certificates.files.extend(authorities);
+            options.encryption = self.encryption;
+            if let Some(bars) = &self.bars {
+                options.progress = Arc::<Bars>::clone(bars);
+            }
+            Ok(Remote::new(options))
+        })
     }
 
     /// The digest that a name stands for now; none when there is no such image.
     pub(crate) async fn published(&self, reference: &Reference) -> Result<Option<Digest>, Failure> {
-        match self.remote.resolve(reference).await {
+        match self.remote()?.resolve(reference).await {
             Ok(descriptor) => Ok(Some(digest_of(&descriptor)?)),
             Err(RemoteError::NotFound { .. }) => Ok(None),
             Err(error) => Err(error.into()),
@@ -142,12 +156,12 @@ impl Images {
     /// when customers get to see it is checked in between.
     pub(crate) async fn upload(&self, image: &Descriptor, reference: &Reference) -> Result<(), Failure> {
         let untagged = reference.without_version().with_digest(digest_of(image)?);
-        Ok(self.remote.push(&self.store, image, &untagged).await?)
+        Ok(self.remote()?.push(self.store()?, image, &untagged).await?)
     }
 
     /// Gives an image that was uploaded its tag.
     pub(crate) async fn tag(&self, image: &Descriptor, reference: &Reference) -> Result<(), Failure> {
-        Ok(self.remote.push(&self.store, image, reference).await?)
+        Ok(self.remote()?.push(self.store()?, image, reference).await?)
     }
 
     /// Brings an image into the store, from a registry, a layout or a tar.
@@ -155,7 +169,10 @@ impl Images {
         match source {
             NamedSource::Image(name) => {
                 let reference = Reference::parse(name)?;
-                let pulled = self.remote.pull(&self.store, &reference, architecture()).await?;
+                let pulled = self
+                    .remote()?
+                    .pull(self.store()?, &reference, manifest::host_architecture())
+                    .await?;
                 Ok(Fetched {
                     manifest: pulled.manifest,
                     reference: Some(pulled.reference),
@@ -171,8 +188,8 @@ impl Images {
         match source {
             NamedSource::Image(name) => {
                 let pulled = self
-                    .remote
-                    .pull_everything(&self.store, &Reference::parse(name)?)
+                    .remote()?
+                    .pull_everything(self.store()?, &Reference::parse(name)?)
                     .await?;
                 Ok(Fetched {
                     manifest: pulled.root,
@@ -181,7 +198,7 @@ impl Images {
                 })
             }
             NamedSource::Layout { path, name } => {
-                let imported = layout::import(&self.store, path)?;
+                let imported = layout::import(self.store()?, path)?;
                 let wanted = |image: &&layout::NamedImage| name.is_none() || image.name == *name;
                 let mut found = imported.images.iter().filter(wanted);
                 let names = || {
@@ -262,11 +279,11 @@ impl Images {
     }
 
     pub(crate) fn read_image(&self, fetched: &Fetched, name: &str) -> Result<Held, Failure> {
-        let labels = unpack::labels(&self.store, &fetched.manifest)?;
+        let labels = unpack::labels(self.store()?, &fetched.manifest)?;
         if let Some(folder) = labels.get(CONFIGS_LABEL) {
             let folder = folder.trim_matches('/');
             let prefixes: &[&str] = if folder.is_empty() { &[] } else { &[folder] };
-            let found = unpack::files(&self.store, &fetched.manifest, prefixes, &Limits::IN_MEMORY)?;
+            let found = unpack::files(self.store()?, &fetched.manifest, prefixes, &Limits::IN_MEMORY)?;
             let below = |(path, bytes): (String, Vec<u8>)| {
                 let path = path
                     .strip_prefix(folder)
@@ -279,7 +296,7 @@ impl Images {
             return Ok(Held::Catalog(reading::read(reading::Source::Files(&files))?));
         }
         if labels.contains_key(PACKAGE_LABEL) {
-            let found = unpack::files(&self.store, &fetched.manifest, &[], &Limits::IN_MEMORY)?;
+            let found = unpack::files(self.store()?, &fetched.manifest, &[], &Limits::IN_MEMORY)?;
             return Ok(Held::Bundle(
                 BundleFiles::from_image(found.files, found.labels),
                 fetched.reference.clone(),
@@ -323,14 +340,13 @@ pub(crate) fn digest_of(descriptor: &Descriptor) -> Result<Digest, Failure> {
     Ok(manifest::digest_of(descriptor)?)
 }
 
-/// This machine's architecture as images name it.
-pub(crate) fn architecture() -> &'static str {
-    match std::env::consts::ARCH {
-        "x86_64" => "amd64",
-        "aarch64" => "arm64",
-        "powerpc64" => "ppc64le",
-        other => other,
+/// What is in the cell, made now if nobody needed it before.
+fn opened<T>(cell: &OnceLock<T>, make: impl FnOnce() -> Result<T, Failure>) -> Result<&T, Failure> {
+    if let Some(there) = cell.get() {
+        return Ok(there);
     }
+    let value = make()?;
+    Ok(cell.get_or_init(|| value))
 }
 
 fn default_cache() -> Option<PathBuf> {

@@ -162,3 +162,28 @@ fn the_program_explains_itself() {
     assert_snapshot!("no_switch", world.see(&["lint", "--strict=perhaps"]));
     assert_snapshot!("unknown_command", world.see(&["instal"]));
 }
+
+#[test]
+fn a_command_on_a_directory_needs_neither_a_cache_nor_registries() {
+    let catalog = r#"{"schema":"olm.package","name":"stack","defaultChannel":"stable"}
+{"schema":"olm.channel","package":"stack","name":"stable","entries":[{"name":"stack.v1.0.0"}]}
+{"schema":"olm.bundle","package":"stack","name":"stack.v1.0.0","image":"registry.example/stack:1","properties":[{"type":"olm.package","value":{"packageName":"stack","version":"1.0.0"}}]}
+"#;
+    let world = World::new()
+        .file("configs/catalog.json", catalog)
+        .file("registries.conf", "this is no TOML");
+    let output = world
+        .command(&["catalog", "list", "packages", "configs"])
+        .env("HOME", world.path(""))
+        .env_remove("XDG_CACHE_HOME")
+        .env_remove("BATON_IMAGE_CACHE")
+        .env("CONTAINERS_REGISTRIES_CONF", world.path("registries.conf"))
+        .output()
+        .expect("the program runs");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert_eq!(world.files(), ["configs/catalog.json", "registries.conf"]);
+}

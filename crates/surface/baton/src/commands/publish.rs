@@ -133,7 +133,7 @@ impl Publish {
                 ..self.guard.clone()
             };
             published::admit(published.as_ref(), &mut next, &guard, terminal)?;
-            let catalog_image = CatalogImageFlags::default().build(images.store(), &next)?;
+            let catalog_image = CatalogImageFlags::default().build(images.store()?, &next)?;
             let catalog = digest_of(&catalog_image.descriptor)?;
             let mut plan = String::from("plan\n");
             let _ = writeln!(plan, "  operator  {operator_name}  {}", words(operator_plan));

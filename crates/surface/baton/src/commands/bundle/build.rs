@@ -74,8 +74,8 @@ impl OperatorImages {
             .map(|(architecture, path)| (architecture.to_owned(), path.to_owned()))
             .collect();
         let operator =
-            OperatorImage::new(&generated.project, &generated.bundle, paths)?.build(images.store())?;
-        let bundle = bundle_image(&generated.bundle.files, &generated.bundle.labels, images.store())?;
+            OperatorImage::new(&generated.project, &generated.bundle, paths)?.build(images.store()?)?;
+        let bundle = bundle_image(&generated.bundle.files, &generated.bundle.labels, images.store()?)?;
         Ok(Self {
             operator,
             bundle,

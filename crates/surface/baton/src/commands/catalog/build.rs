@@ -47,7 +47,7 @@ impl Build {
                 .map_err(|error| Failure::new(format!("catalog {} is not valid: {error}", self.source)))?;
             let (_, published) = published::find(&images, &target, &self.guard).await?;
             published::admit(published.as_ref(), &mut catalog, &self.guard, terminal)?;
-            self.contents.build(images.store(), &catalog)
+            self.contents.build(images.store()?, &catalog)
         })?;
         if let Some(path) = &self.output {
             built_images::export(&images, &image, &target, path)?;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use catalog::objects::Catalog;
 use catalog::writing::{self, Format};
 use clap::Args;
-use image::build::{self, BuiltImage, ImageSettings};
+use image::build::{self, ARCHITECTURES, BuiltImage, ImageSettings};
 use image::content::ContentStore;
 use image::layer::{Compression, LayerFiles};
 
@@ -19,9 +19,6 @@ use crate::images::CONFIGS_LABEL;
 const CONFIGS: &str = "configs";
 /// What OLM v0 and its users run in a catalog's image.
 const SERVER: &str = "bin/opm";
-
-/// The architectures of an image that holds only data: those that operators are published for.
-pub(crate) const DATA_ARCHITECTURES: [&str; 4] = ["amd64", "arm64", "ppc64le", "s390x"];
 
 /// What a catalog's image has beside the catalog.
 #[derive(Args, Clone, Default)]
@@ -64,7 +61,7 @@ impl CatalogImageFlags {
             return Ok(build::for_architectures(
                 store,
                 &settings,
-                &DATA_ARCHITECTURES,
+                &ARCHITECTURES,
                 &[content],
             )?);
         }

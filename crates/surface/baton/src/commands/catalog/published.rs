@@ -99,7 +99,7 @@ pub(crate) async fn find(
 
 /// The image under the highest version among the tags of the target's repository, or else under `latest`.
 async fn latest(images: &Images, target: &Reference) -> Result<Option<Reference>, Failure> {
-    let tags = match images.remote().tags(target).await {
+    let tags = match images.remote()?.tags(target).await {
         Ok(tags) => tags,
         Err(image::remote::RemoteError::NotFound { .. }) => return Ok(None),
         Err(error) => return Err(error.into()),

@@ -62,7 +62,7 @@ impl Push {
                         "the image was built before it was compared with what is published now; build it again, with the same --allow",
                     ));
                 }
-                None => self.contents.build(images.store(), &catalog)?.descriptor,
+                None => self.contents.build(images.store()?, &catalog)?.descriptor,
             };
             published::publish(&images, &root, &target, &self.guard, &standing).await?;
             terminal.print(format!("{}@{}\n", target.or_latest(), digest_of(&root)?).as_bytes())

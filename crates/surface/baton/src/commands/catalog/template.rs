@@ -231,7 +231,7 @@ pub(crate) async fn pin(images: &Images, catalog: &mut Catalog) -> Result<(), Fa
         .collect();
     let digests = stream::iter(names)
         .map(|name| async move {
-            let descriptor = images.remote().resolve(&Reference::parse(&name)?).await?;
+            let descriptor = images.remote()?.resolve(&Reference::parse(&name)?).await?;
             Ok::<_, Failure>((name, digest_of(&descriptor)?))
         })
         .buffered(IMAGES_AT_A_TIME)

@@ -2,8 +2,8 @@
 
 use gotemplate::format::quoted;
 
-use crate::images::architecture;
 use crate::terminal::Terminal;
+use image::manifest::host_architecture;
 
 use super::command::{Arguments, Command, Invocation};
 use super::ending::Ending;
@@ -35,7 +35,7 @@ fn run(_: &Invocation<'_>, terminal: &mut Terminal) -> Result<(), Ending> {
         quoted(OPM_VERSION),
         quoted(commit),
         quoted(system),
-        quoted(architecture()),
+        quoted(host_architecture()),
     );
     Ok(terminal.print(text.as_bytes())?)
 }

@@ -91,7 +91,7 @@ fn build(invocation: &Invocation<'_>, terminal: &mut Terminal) -> Result<(), Fai
     let name = Reference::parse(invocation.text("tag"))?;
     let dockerfile = BundleDockerfile::read(Path::new(DOCKERFILE))?;
     let images = Registries::of(invocation)?.open(false, terminal)?;
-    let image = bundle_image(&dockerfile.files()?, &dockerfile.labels, images.store())?;
+    let image = bundle_image(&dockerfile.files()?, &dockerfile.labels, images.store()?)?;
     let built = BuiltImagesFlags {
         dist: PathBuf::from(IMAGES),
     };

@@ -103,7 +103,7 @@ fn unpack(invocation: &Invocation<'_>, terminal: &mut Terminal) -> Result<(), Fa
 pub(super) fn fetch(images: &Images, name: &str) -> Result<BundleFiles, Failure> {
     runtime::block_on(async {
         let fetched = images.fetch(&NamedSource::Image(name.to_owned())).await?;
-        let found = unpack::files(images.store(), &fetched.manifest, &[], &Limits::IN_MEMORY)?;
+        let found = unpack::files(images.store()?, &fetched.manifest, &[], &Limits::IN_MEMORY)?;
         Ok(BundleFiles::from_image(found.files, found.labels))
     })
 }
