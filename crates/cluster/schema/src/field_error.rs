@@ -1,0 +1,224 @@
+//! What is wrong with a field, in the words of the API server.
+//!
+//! The texts and the reasons of causes are those of Kubernetes' field errors: `kubectl` prints them and scripts match
+//! on them.
+
+use std::fmt;
+
+use serde_json::Value;
+
+/// Where a field is: `spec.containers[0].ports[name]`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct FieldPath(String);
+
+impl FieldPath {
+    /// Returns the path of the object itself, which prints as `<nil>` where it stands alone.
+    pub const fn root() -> Self {
+        Self(String::new())
+    }
+
+    /// Returns the path that starts at a field of the object.
+    pub fn new(name: &str) -> Self {
+        Self(name.to_owned())
+    }
+
+    /// Returns the path of a field of this object.
+    pub fn child(&self, name: &str) -> Self {
+        if self.0.is_empty() { Self(name.to_owned()) } else { Self(format!("{}.{name}", self.0)) }
+    }
+
+    /// Returns the path of an item of this list.
+    pub fn index(&self, index: usize) -> Self {
+        Self(format!("{}[{index}]", self.0))
+    }
+
+    /// Returns the path of an entry of this map.
+    pub fn key(&self, key: &str) -> Self {
+        Self(format!("{}[{key}]", self.0))
+    }
+
+    /// Returns the path as text; empty for the object itself.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for FieldPath {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(if self.0.is_empty() { "<nil>" } else { &self.0 })
+    }
+}
+
+/// What kind of wrong it is; the name is the `reason` of the cause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FieldErrorKind {
+    /// A value that must exist (such as a referenced object) doesn't.
+    NotFound,
+    /// A value that must be there isn't.
+    Required,
+    /// A value that must be unique is there twice.
+    Duplicate,
+    /// The value breaks a rule.
+    Invalid,
+    /// The value isn't one of those that are allowed.
+    NotSupported,
+    /// The value breaks a rule that depends on who or where.
+    Forbidden,
+    /// The value is too long.
+    TooLong,
+    /// The list has too many items.
+    TooMany,
+    /// The server failed.
+    InternalError,
+    /// The value has the wrong type.
+    TypeInvalid,
+}
+
+impl FieldErrorKind {
+    /// Returns the `reason` of the cause in a Status.
+    pub const fn reason(self) -> &'static str {
+        match self {
+            Self::NotFound => "FieldValueNotFound",
+            Self::Required => "FieldValueRequired",
+            Self::Duplicate => "FieldValueDuplicate",
+            Self::Invalid => "FieldValueInvalid",
+            Self::NotSupported => "FieldValueNotSupported",
+            Self::Forbidden => "FieldValueForbidden",
+            Self::TooLong => "FieldValueTooLong",
+            Self::TooMany => "FieldValueTooMany",
+            Self::InternalError => "InternalError",
+            Self::TypeInvalid => "FieldValueTypeInvalid",
+        }
+    }
+
+    const fn words(self) -> &'static str {
+        match self {
+            Self::NotFound => "Not found",
+            Self::Required => "Required value",
+            Self::Duplicate => "Duplicate value",
+            Self::Invalid | Self::TypeInvalid => "Invalid value",
+            Self::NotSupported => "Unsupported value",
+            Self::Forbidden => "Forbidden",
+            Self::TooLong => "Too long",
+            Self::TooMany => "Too many",
+            Self::InternalError => "Internal error",
+        }
+    }
+}
+
+/// What is wrong with one field.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FieldError {
+    /// What kind of wrong it is.
+    pub kind: FieldErrorKind,
+    /// Where.
+    pub field: FieldPath,
+    /// The value as the text shows it, where the kind of error shows one.
+    pub value: Option<String>,
+    /// What the rule is.
+    pub detail: String,
+}
+
+/// Returns a value as field errors show it: strings and numbers as JSON, everything else as compact JSON.
+pub fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => quoted(text),
+        other => other.to_string(),
+    }
+}
+
+/// Returns a text as Go's `%q` writes it.
+fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for character in text.chars() {
+        match character {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\u{7}' => out.push_str("\\a"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{c}' => out.push_str("\\f"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\u{b}' => out.push_str("\\v"),
+            control if (control as u32) < 0x20 || control == '\u{7f}' => {
+                out.push_str(&format!("\\x{:02x}", control as u32));
+            }
+            other => out.push(other),
+        }
+    }
+    out.push('"');
+    out
+}
+
+impl FieldError {
+    /// The value breaks a rule.
+    pub fn invalid(field: FieldPath, value: &Value, detail: impl Into<String>) -> Self {
+        Self { kind: FieldErrorKind::Invalid, field, value: Some(shown(value)), detail: detail.into() }
+    }
+
+    /// The value has the wrong type.
+    pub fn type_invalid(field: FieldPath, value: &Value, detail: impl Into<String>) -> Self {
+        Self { kind: FieldErrorKind::TypeInvalid, field, value: Some(shown(value)), detail: detail.into() }
+    }
+
+    /// The value must be there.
+    pub fn required(field: FieldPath, detail: impl Into<String>) -> Self {
+        Self { kind: FieldErrorKind::Required, field, value: None, detail: detail.into() }
+    }
+
+    /// The value is there twice.
+    pub fn duplicate(field: FieldPath, value: &Value) -> Self {
+        Self { kind: FieldErrorKind::Duplicate, field, value: Some(shown(value)), detail: String::new() }
+    }
+
+    /// The value names something that isn't there.
+    pub fn not_found(field: FieldPath, value: &Value) -> Self {
+        Self { kind: FieldErrorKind::NotFound, field, value: Some(shown(value)), detail: String::new() }
+    }
+
+    /// The value isn't one of `supported`, which are listed in the order given.
+    pub fn not_supported(field: FieldPath, value: &Value, supported: &[&str]) -> Self {
+        let listed: Vec<String> = supported.iter().map(|one| quoted(one)).collect();
+        let detail = if listed.is_empty() { String::new() } else { format!("supported values: {}", listed.join(", ")) };
+        Self { kind: FieldErrorKind::NotSupported, field, value: Some(shown(value)), detail }
+    }
+
+    /// The value must not be there, or must not change.
+    pub fn forbidden(field: FieldPath, detail: impl Into<String>) -> Self {
+        Self { kind: FieldErrorKind::Forbidden, field, value: None, detail: detail.into() }
+    }
+
+    /// The value is longer than `limit` bytes.
+    pub fn too_long(field: FieldPath, limit: usize) -> Self {
+        let detail = format!("may not be more than {limit} bytes");
+        Self { kind: FieldErrorKind::TooLong, field, value: None, detail }
+    }
+
+    /// The list has more than `limit` items.
+    pub fn too_many(field: FieldPath, actual: usize, limit: usize) -> Self {
+        let detail = format!("must have at most {limit} items");
+        Self { kind: FieldErrorKind::TooMany, field, value: Some(actual.to_string()), detail }
+    }
+
+    /// Returns the error's text without its field, as the cause of a Status has it.
+    pub fn body(&self) -> String {
+        let mut out = self.kind.words().to_owned();
+        if let Some(value) = &self.value {
+            out.push_str(": ");
+            out.push_str(value);
+        }
+        if !self.detail.is_empty() {
+            out.push_str(": ");
+            out.push_str(&self.detail);
+        }
+        out
+    }
+}
+
+impl fmt::Display for FieldError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: {}", self.field, self.body())
+    }
+}

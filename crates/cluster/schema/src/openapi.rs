@@ -1,0 +1,1 @@
+//! The documents that `/openapi/v3` serves.

@@ -1,0 +1,1 @@
+//! The binary form in which Go clients send built-in kinds.

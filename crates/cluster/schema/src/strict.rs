@@ -1,0 +1,1 @@
+//! Fields that a type doesn't have, and fields that are written twice.
