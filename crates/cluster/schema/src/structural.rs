@@ -1,5 +1,9 @@
 //! Schemas of custom resources: read, check, validate, prune, default.
+//!
+//! - [`demands`]: what a schema demands of a value beyond its type and its fields
+//! - [`pattern`]: regular expressions as Go has them
 
-/// What a custom resource's schema demands of a value beyond its type: bounds, patterns, enumerations, rules.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Demands {}
+pub mod demands;
+pub mod pattern;
+
+pub use demands::{Demands, Rule};
