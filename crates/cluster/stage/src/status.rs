@@ -1,0 +1,342 @@
+//! What went wrong with a request, as the `Status` object that clients know.
+//!
+//! Codes, reasons, details and texts are those of the real server: kubectl prints them, client libraries branch on
+//! them, and scripts match on them.
+
+use std::fmt;
+
+use http::StatusCode;
+use schema::FieldError;
+use serde_json::{Map, Value, json};
+
+/// One reason of several why a request failed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Cause {
+    /// What kind of cause, such as `FieldValueInvalid`; empty where the real server names none.
+    pub reason: String,
+    /// What it says.
+    pub message: String,
+    /// The field it is about; empty where it is about none.
+    pub field: String,
+}
+
+/// What a failure is about.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Details {
+    /// The object's name.
+    pub name: String,
+    /// The group of the resource.
+    pub group: String,
+    /// The plural of the resource, or the kind for failed validation.
+    pub kind: String,
+    /// The object's uid.
+    pub uid: String,
+    /// The reasons one by one.
+    pub causes: Vec<Cause>,
+    /// After how many seconds it makes sense to try again; 0 for never.
+    pub retry_after_seconds: u32,
+}
+
+/// The failure of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Status {
+    /// The HTTP status code.
+    pub code: StatusCode,
+    /// The reason in one word; empty where the real server gives none.
+    pub reason: &'static str,
+    /// What a person reads.
+    pub message: String,
+    /// What it is about.
+    pub details: Option<Box<Details>>,
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Status {}
+
+/// A resource as failures name it: `deployments.apps`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GroupResource<'a> {
+    /// The API group; empty for the core.
+    pub group: &'a str,
+    /// The plural name.
+    pub resource: &'a str,
+}
+
+impl fmt::Display for GroupResource<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.resource)?;
+        if !self.group.is_empty() {
+            write!(formatter, ".{}", self.group)?;
+        }
+        Ok(())
+    }
+}
+
+impl Status {
+    fn new(code: StatusCode, reason: &'static str, message: impl Into<String>) -> Self {
+        Self { code, reason, message: message.into(), details: None }
+    }
+
+    fn about(mut self, resource: GroupResource<'_>, name: &str) -> Self {
+        self.details = Some(Box::new(Details {
+            name: name.to_owned(),
+            group: resource.group.to_owned(),
+            kind: resource.resource.to_owned(),
+            ..Details::default()
+        }));
+        self
+    }
+
+    /// Adds that the client should try again after some seconds.
+    pub fn retry_after(mut self, seconds: u32) -> Self {
+        self.details.get_or_insert_default().retry_after_seconds = seconds;
+        self
+    }
+
+    /// Adds the reasons one by one.
+    pub fn with_causes(mut self, causes: Vec<Cause>) -> Self {
+        self.details.get_or_insert_default().causes = causes;
+        self
+    }
+
+    /// There is no object of that name.
+    pub fn not_found(resource: GroupResource<'_>, name: &str) -> Self {
+        let message = format!("{resource} \"{name}\" not found");
+        Self::new(StatusCode::NOT_FOUND, "NotFound", message).about(resource, name)
+    }
+
+    /// There is no such resource, or it doesn't have that subresource.
+    pub fn no_such_resource() -> Self {
+        let mut status =
+            Self::new(StatusCode::NOT_FOUND, "NotFound", "the server could not find the requested resource");
+        status.details = Some(Box::default());
+        status
+    }
+
+    /// There is an object of that name already.
+    pub fn already_exists(resource: GroupResource<'_>, name: &str) -> Self {
+        let message = format!("{resource} \"{name}\" already exists");
+        Self::new(StatusCode::CONFLICT, "AlreadyExists", message).about(resource, name)
+    }
+
+    /// No free name was found for a `generateName`.
+    pub fn no_free_name(resource: GroupResource<'_>, name: &str) -> Self {
+        let message = format!(
+            "{resource} \"{name}\" already exists, the server was not able to generate a unique name for the object"
+        );
+        Self::new(StatusCode::CONFLICT, "AlreadyExists", message).about(resource, name).retry_after(1)
+    }
+
+    /// The write can't be done on the object as it is now.
+    pub fn conflict(resource: GroupResource<'_>, name: &str, why: impl fmt::Display) -> Self {
+        let message = format!("Operation cannot be fulfilled on {resource} \"{name}\": {why}");
+        Self::new(StatusCode::CONFLICT, "Conflict", message).about(resource, name)
+    }
+
+    /// The object was changed by someone else since it was read.
+    pub fn modified(resource: GroupResource<'_>, name: &str) -> Self {
+        let why = "the object has been modified; please apply your changes to the latest version and try again";
+        Self::conflict(resource, name, why)
+    }
+
+    /// Other managers own fields that an apply sets.
+    pub fn apply_conflict(message: impl Into<String>, causes: Vec<Cause>) -> Self {
+        Self::new(StatusCode::CONFLICT, "Conflict", message).with_causes(causes)
+    }
+
+    /// The caller isn't known.
+    pub fn unauthorized() -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "Unauthorized", "Unauthorized")
+    }
+
+    /// The caller may not do this.
+    pub fn forbidden(resource: GroupResource<'_>, name: &str, why: impl fmt::Display) -> Self {
+        let message = if resource.resource.is_empty() && resource.group.is_empty() {
+            format!("forbidden: {why}")
+        } else if name.is_empty() {
+            format!("{resource} is forbidden: {why}")
+        } else {
+            format!("{resource} \"{name}\" is forbidden: {why}")
+        };
+        Self::new(StatusCode::FORBIDDEN, "Forbidden", message).about(resource, name)
+    }
+
+    /// The object breaks rules.
+    pub fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
+        let qualified = GroupResource { group, resource: kind };
+        let mut texts: Vec<String> = Vec::with_capacity(errors.len());
+        for error in errors {
+            let text = error.to_string();
+            if !texts.contains(&text) {
+                texts.push(text);
+            }
+        }
+        let message = match texts.as_slice() {
+            [] => format!("{qualified} \"{name}\" is invalid"),
+            [one] => format!("{qualified} \"{name}\" is invalid: {one}"),
+            several => format!("{qualified} \"{name}\" is invalid: [{}]", several.join(", ")),
+        };
+        let causes = errors
+            .iter()
+            .map(|error| Cause {
+                reason: error.kind.reason().to_owned(),
+                message: error.body(),
+                field: error.field.to_string(),
+            })
+            .collect();
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message).about(qualified, name).with_causes(causes)
+    }
+
+    /// The request itself is wrong.
+    pub fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "BadRequest", message)
+    }
+
+    /// The patch can't be applied: what the real server says about patches that don't fit the object.
+    pub fn unprocessable(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message).with_causes(Vec::new())
+    }
+
+    /// The resource doesn't have this verb.
+    pub fn method_not_allowed() -> Self {
+        let message = "the server does not allow this method on the requested resource";
+        let mut status = Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message);
+        status.details = Some(Box::default());
+        status
+    }
+
+    /// The resource doesn't support this action.
+    pub fn not_supported_on(resource: GroupResource<'_>, action: &str) -> Self {
+        let message = format!("{action} is not supported on resources of kind \"{resource}\"");
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message).about(resource, "")
+    }
+
+    /// The body is in a format that isn't read.
+    pub fn unsupported_media_type(accepted: &[&str]) -> Self {
+        let message = format!(
+            "the body of the request was in an unknown format - accepted media types include: {}",
+            accepted.join(", ")
+        );
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message)
+    }
+
+    /// No format that the client takes is written.
+    pub fn not_acceptable(written: &[&str]) -> Self {
+        let message = format!("only the following media types are accepted: {}", written.join(", "));
+        Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
+    }
+
+    /// The revision that was asked for is no longer kept.
+    pub fn expired(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::GONE, "Expired", message)
+    }
+
+    /// The body is larger than the limit.
+    pub fn too_large(message: impl fmt::Display) -> Self {
+        let message = format!("Request entity too large: {message}");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", message)
+    }
+
+    /// The server can't do this now.
+    pub fn too_many_requests(message: impl Into<String>, seconds: u32) -> Self {
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", message).retry_after(seconds)
+    }
+
+    /// The request took too long.
+    pub fn timeout(message: impl fmt::Display) -> Self {
+        Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", format!("Timeout: {message}")).retry_after(1)
+    }
+
+    /// What would answer isn't there.
+    pub fn service_unavailable(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", message)
+    }
+
+    /// The server failed.
+    pub fn internal(message: impl fmt::Display) -> Self {
+        let cause = Cause { message: message.to_string(), ..Cause::default() };
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", format!("Internal error occurred: {message}"))
+            .with_causes(vec![cause])
+    }
+
+    /// There is no space left for what should be stored.
+    pub fn disk_full(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::INSUFFICIENT_STORAGE, "InsufficientStorage", message)
+    }
+
+    /// Any other refusal, such as the one of an admission webhook, with a code and text of its own.
+    pub fn refusal(code: StatusCode, reason: &'static str, message: impl Into<String>) -> Self {
+        Self::new(code, reason, message)
+    }
+
+    /// Returns the `Status` object.
+    pub fn to_value(&self) -> Value {
+        let mut object = Map::new();
+        object.insert("kind".into(), "Status".into());
+        object.insert("apiVersion".into(), "v1".into());
+        object.insert("metadata".into(), json!({}));
+        object.insert("status".into(), "Failure".into());
+        if !self.message.is_empty() {
+            object.insert("message".into(), self.message.clone().into());
+        }
+        if !self.reason.is_empty() {
+            object.insert("reason".into(), self.reason.into());
+        }
+        if let Some(details) = &self.details {
+            object.insert("details".into(), details.to_value());
+        }
+        object.insert("code".into(), self.code.as_u16().into());
+        Value::Object(object)
+    }
+}
+
+impl Details {
+    fn to_value(&self) -> Value {
+        let mut object = Map::new();
+        for (name, text) in
+            [("name", &self.name), ("group", &self.group), ("kind", &self.kind), ("uid", &self.uid)]
+        {
+            if !text.is_empty() {
+                object.insert(name.into(), text.clone().into());
+            }
+        }
+        if !self.causes.is_empty() {
+            object.insert("causes".into(), self.causes.iter().map(Cause::to_value).collect());
+        }
+        if self.retry_after_seconds > 0 {
+            object.insert("retryAfterSeconds".into(), self.retry_after_seconds.into());
+        }
+        Value::Object(object)
+    }
+}
+
+impl Cause {
+    fn to_value(&self) -> Value {
+        let mut object = Map::new();
+        for (name, text) in [("reason", &self.reason), ("message", &self.message), ("field", &self.field)] {
+            if !text.is_empty() {
+                object.insert(name.into(), text.clone().into());
+            }
+        }
+        Value::Object(object)
+    }
+}
+
+/// Returns the `Status` that says a deletion is done.
+pub fn deleted(resource: GroupResource<'_>, name: &str, uid: &str) -> Value {
+    let details = Details {
+        name: name.to_owned(),
+        group: resource.group.to_owned(),
+        kind: resource.resource.to_owned(),
+        uid: uid.to_owned(),
+        ..Details::default()
+    };
+    json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details.to_value(),
+    })
+}
