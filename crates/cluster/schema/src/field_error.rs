@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use gotemplate::format::{float_text, quoted};
+use goyaml::json::{self, Escape};
 use serde_json::Value;
 
 /// Where a field is: `spec.containers[0].ports[name]`.
@@ -24,7 +26,11 @@ impl FieldPath {
 
     /// Returns the path of a field of this object.
     pub fn child(&self, name: &str) -> Self {
-        if self.0.is_empty() { Self(name.to_owned()) } else { Self(format!("{}.{name}", self.0)) }
+        if self.0.is_empty() {
+            Self(name.to_owned())
+        } else {
+            Self(format!("{}.{name}", self.0))
+        }
     }
 
     /// Returns the path of an item of this list.
@@ -119,87 +125,118 @@ pub struct FieldError {
     pub detail: String,
 }
 
-/// Returns a value as field errors show it: strings and numbers as JSON, everything else as compact JSON.
+/// Returns a value as field errors show it: text as Go's `%q`, numbers as `%v`, lists and objects as `json.Marshal`.
 pub fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
-        other => other.to_string(),
+        Value::Number(number) if number.is_f64() => number.as_f64().map_or_else(String::new, shown_float),
+        // Every JSON value has a JSON form.
+        other => json::to_string(other, Escape::Html).unwrap_or_default(),
     }
 }
 
-/// Returns a text as Go's `%q` writes it.
-fn quoted(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('"');
-    for character in text.chars() {
-        match character {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\u{7}' => out.push_str("\\a"),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{c}' => out.push_str("\\f"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\u{b}' => out.push_str("\\v"),
-            control if (control as u32) < 0x20 || control == '\u{7f}' => {
-                out.push_str(&format!("\\x{:02x}", control as u32));
-            }
-            other => out.push(other),
-        }
-    }
-    out.push('"');
-    out
+/// Returns a floating point number as Go's `%v` writes it.
+pub fn shown_float(number: f64) -> String {
+    float_text(number, b'g', None)
 }
 
 impl FieldError {
     /// The value breaks a rule.
     pub fn invalid(field: FieldPath, value: &Value, detail: impl Into<String>) -> Self {
-        Self { kind: FieldErrorKind::Invalid, field, value: Some(shown(value)), detail: detail.into() }
+        Self {
+            kind: FieldErrorKind::Invalid,
+            field,
+            value: Some(shown(value)),
+            detail: detail.into(),
+        }
     }
 
     /// The value has the wrong type.
     pub fn type_invalid(field: FieldPath, value: &Value, detail: impl Into<String>) -> Self {
-        Self { kind: FieldErrorKind::TypeInvalid, field, value: Some(shown(value)), detail: detail.into() }
+        Self {
+            kind: FieldErrorKind::TypeInvalid,
+            field,
+            value: Some(shown(value)),
+            detail: detail.into(),
+        }
     }
 
     /// The value must be there.
     pub fn required(field: FieldPath, detail: impl Into<String>) -> Self {
-        Self { kind: FieldErrorKind::Required, field, value: None, detail: detail.into() }
+        Self {
+            kind: FieldErrorKind::Required,
+            field,
+            value: None,
+            detail: detail.into(),
+        }
     }
 
     /// The value is there twice.
     pub fn duplicate(field: FieldPath, value: &Value) -> Self {
-        Self { kind: FieldErrorKind::Duplicate, field, value: Some(shown(value)), detail: String::new() }
+        Self {
+            kind: FieldErrorKind::Duplicate,
+            field,
+            value: Some(shown(value)),
+            detail: String::new(),
+        }
     }
 
     /// The value names something that isn't there.
     pub fn not_found(field: FieldPath, value: &Value) -> Self {
-        Self { kind: FieldErrorKind::NotFound, field, value: Some(shown(value)), detail: String::new() }
+        Self {
+            kind: FieldErrorKind::NotFound,
+            field,
+            value: Some(shown(value)),
+            detail: String::new(),
+        }
     }
 
     /// The value isn't one of `supported`, which are listed in the order given.
     pub fn not_supported(field: FieldPath, value: &Value, supported: &[&str]) -> Self {
         let listed: Vec<String> = supported.iter().map(|one| quoted(one)).collect();
-        let detail = if listed.is_empty() { String::new() } else { format!("supported values: {}", listed.join(", ")) };
-        Self { kind: FieldErrorKind::NotSupported, field, value: Some(shown(value)), detail }
+        let detail = if listed.is_empty() {
+            String::new()
+        } else {
+            format!("supported values: {}", listed.join(", "))
+        };
+        Self {
+            kind: FieldErrorKind::NotSupported,
+            field,
+            value: Some(shown(value)),
+            detail,
+        }
     }
 
     /// The value must not be there, or must not change.
     pub fn forbidden(field: FieldPath, detail: impl Into<String>) -> Self {
-        Self { kind: FieldErrorKind::Forbidden, field, value: None, detail: detail.into() }
+        Self {
+            kind: FieldErrorKind::Forbidden,
+            field,
+            value: None,
+            detail: detail.into(),
+        }
     }
 
     /// The value is longer than `limit` bytes.
     pub fn too_long(field: FieldPath, limit: usize) -> Self {
         let detail = format!("may not be more than {limit} bytes");
-        Self { kind: FieldErrorKind::TooLong, field, value: None, detail }
+        Self {
+            kind: FieldErrorKind::TooLong,
+            field,
+            value: None,
+            detail,
+        }
     }
 
     /// The list has more than `limit` items.
     pub fn too_many(field: FieldPath, actual: usize, limit: usize) -> Self {
         let detail = format!("must have at most {limit} items");
-        Self { kind: FieldErrorKind::TooMany, field, value: Some(actual.to_string()), detail }
+        Self {
+            kind: FieldErrorKind::TooMany,
+            field,
+            value: Some(actual.to_string()),
+            detail,
+        }
     }
 
     /// Returns the error's text without its field, as the cause of a Status has it.

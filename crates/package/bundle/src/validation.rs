@@ -29,7 +29,7 @@ mod good_practices;
 mod gzip_size;
 mod json_syntax;
 mod loaded;
-mod mail_address;
+pub mod mail_address;
 mod manifest;
 mod multiarch;
 mod names;

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use gotemplate::format::quoted;
 
 /// Why text is not exactly one address, such as `a@example.com` or `Someone <a@example.com>`.
-pub(super) fn fault(text: &str) -> Option<String> {
+pub fn fault(text: &str) -> Option<String> {
     let mut parser = Parser { rest: text };
     parser.single().err()
 }

@@ -1,0 +1,149 @@
+//! Dates, times and durations.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// The nanoseconds that a duration may have; Go counts them in 63 bits.
+const MAXIMUM_NANOSECONDS: u64 = 1 << 63;
+
+const GO_UNITS: [(&str, u64); 8] = [
+    ("ns", 1),
+    ("us", 1_000),
+    // The micro sign and the Greek letter.
+    ("\u{b5}s", 1_000),
+    ("\u{3bc}s", 1_000),
+    ("ms", 1_000_000),
+    ("s", 1_000_000_000),
+    ("m", 60_000_000_000),
+    ("h", 3_600_000_000_000),
+];
+
+/// The units of Scala's durations; text may begin with the last of each row and go on.
+const SCALA_UNITS: [&[&str]; 8] = [
+    &["ns", "nano"],
+    &["us", "\u{b5}s", "micro"],
+    &["ms", "milli"],
+    &["s", "sec"],
+    &["m", "min"],
+    &["h", "hr", "hour"],
+    &["d", "day"],
+    &["w", "wk", "week"],
+];
+
+static TIME_OF_DAY: LazyLock<Regex> = LazyLock::new(|| {
+    super::constant("^([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))$")
+});
+
+static SCALA_DURATION: LazyLock<Regex> =
+    LazyLock::new(|| super::constant("([0-9]+)[\\t\\n\\f\\r ]*([A-Za-z\u{b5}]+)"));
+
+/// A full date, such as `2006-01-02`.
+pub(super) fn is_date(text: &str) -> bool {
+    let [y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = text.as_bytes() else {
+        return false;
+    };
+    let number = |digits: &[u8]| {
+        digits.iter().try_fold(0u32, |number, byte| {
+            byte.is_ascii_digit().then(|| number * 10 + u32::from(byte - b'0'))
+        })
+    };
+    let (Some(year), Some(month), Some(day)) =
+        (number(&[*y1, *y2, *y3, *y4]), number(&[*m1, *m2]), number(&[*d1, *d2]))
+    else {
+        return false;
+    };
+    let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    let days = match month {
+        1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
+        4 | 6 | 9 | 11 => 30,
+        2 if is_leap => 29,
+        2 => 28,
+        _ => return false,
+    };
+    (1..=days).contains(&day)
+}
+
+/// A date and a time with its zone, such as `2006-01-02T15:04:05Z`. No second is the sixtieth.
+pub(super) fn is_date_time(text: &str) -> bool {
+    let text = text.to_lowercase();
+    let mut parts = text.split('t');
+    let (Some(date), Some(time)) = (parts.next(), parts.next()) else {
+        return false;
+    };
+    is_date(date)
+        && TIME_OF_DAY.captures(time).is_some_and(|found| {
+            let at_most = |group: usize, limit: &str| found.get(group).is_some_and(|part| part.as_str() <= limit);
+            at_most(1, "23") && at_most(2, "59") && at_most(3, "59")
+        })
+}
+
+/// What Go's `time.ParseDuration` reads, or anything with a number and a unit in it.
+pub(super) fn is_duration(text: &str) -> bool {
+    is_go_duration(text) || has_scala_duration(text)
+}
+
+fn is_go_duration(text: &str) -> bool {
+    let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
+    if rest == "0" {
+        return true;
+    }
+    let mut total: u64 = 0;
+    let mut any = false;
+    while !rest.is_empty() {
+        let Some((nanoseconds, after)) = go_step(rest) else {
+            return false;
+        };
+        total = match total.checked_add(nanoseconds) {
+            Some(total) if total <= MAXIMUM_NANOSECONDS => total,
+            _ => return false,
+        };
+        rest = after;
+        any = true;
+    }
+    // Only a negative duration may have the last nanosecond.
+    any && (total < MAXIMUM_NANOSECONDS || text.starts_with('-'))
+}
+
+/// Reads one number with its unit.
+fn go_step(text: &str) -> Option<(u64, &str)> {
+    let split = |text: &str| {
+        let end = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
+        end
+    };
+    let (whole, mut rest) = text.split_at(split(text));
+    let mut fraction = "";
+    if let Some(after) = rest.strip_prefix('.') {
+        (fraction, rest) = after.split_at(split(after));
+    }
+    if whole.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    let unit_end = rest
+        .find(|character: char| character == '.' || character.is_ascii_digit())
+        .unwrap_or(rest.len());
+    let (unit, after) = rest.split_at(unit_end);
+    let scale = GO_UNITS.iter().find(|(name, _)| *name == unit)?.1;
+    let number: u64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+    let nanoseconds = number
+        .checked_mul(scale)
+        .filter(|nanoseconds| *nanoseconds <= MAXIMUM_NANOSECONDS)?;
+    Some((nanoseconds, after))
+}
+
+fn has_scala_duration(text: &str) -> bool {
+    let mut found = false;
+    for step in SCALA_DURATION.captures_iter(text) {
+        let (Some(number), Some(unit)) = (step.get(1), step.get(2)) else {
+            continue;
+        };
+        if number.as_str().parse::<i64>().is_err() {
+            return false;
+        }
+        let unit = unit.as_str().to_lowercase();
+        found |= SCALA_UNITS.iter().any(|names| {
+            names.contains(&unit.as_str()) || names.last().is_some_and(|last| unit.starts_with(last))
+        });
+    }
+    found
+}
