@@ -1,1 +1,3 @@
 //! stage
+
+pub mod store;

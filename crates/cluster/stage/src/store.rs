@@ -1,0 +1,239 @@
+//! The store: all objects in memory, one revision for everything, and a journal on disk.
+//!
+//! ```text
+//!  write ─► Order (encoded) ─► queue ─► Batch (decided, in turn) ─► Journal (one commit) ─► Ledger (published)
+//!                                                                                              │
+//!  get, list ◄── Shelf: versions of each object since the last compaction ◄────────────────────┤
+//!  watch     ◄── Ring: recent events of each resource, shared by all watchers ◄────────────────┘
+//! ```
+//!
+//! Readers see a write when it is durable, and never a part of a batch. What replaced versions and events cost is
+//! bounded by [`Options`]; the journal holds the same history, so that watches resume after a restart.
+
+mod change;
+mod encoding;
+mod key;
+mod ledger;
+mod listing;
+mod owners;
+mod ring;
+mod shelf;
+mod state;
+mod stored;
+mod watching;
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+
+pub use change::{Change, Expect, Write, WriteError};
+pub use encoding::EncodeError;
+pub use key::{Key, Position, ResourceKey};
+pub use listing::{Expired, Listing};
+pub use ring::{ENCODINGS, Event, EventKind};
+pub use stored::{Labels, Stored};
+pub use watching::{Watch, WatchEnd};
+
+use change::Order;
+use ledger::{Batch, Ledger};
+use state::State;
+
+/// How much of the past is kept.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// How many writes can be undone in the mind: lists at an older revision, and watches from one, are answered
+    /// as long as fewer writes happened since. A client that pages through a list has some minutes of a busy
+    /// machine's writes.
+    pub history_entries: usize,
+    /// The same in bytes of JSON, for large objects.
+    pub history_bytes: usize,
+    /// How many events of one resource are kept for watchers: more than the 10,000 of a burst that a slow watcher
+    /// should survive.
+    pub ring_events: usize,
+    /// How many events of all resources together are kept.
+    pub window_events: usize,
+    /// What the events of all resources together may weigh, in bytes.
+    pub window_bytes: usize,
+    /// How many writes are forgotten at a time: enough that several writes of one object become one on disk.
+    pub compaction_step: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            history_entries: 65_536,
+            history_bytes: 64 << 20,
+            ring_events: 16_384,
+            window_events: 131_072,
+            window_bytes: 96 << 20,
+            compaction_step: 1024,
+        }
+    }
+}
+
+/// What a store holds at the moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Statistics {
+    /// The revision of the last write.
+    pub revision: u64,
+    /// The oldest revision that can be asked for.
+    pub compacted: u64,
+    /// How many objects there are.
+    pub objects: usize,
+    /// How many writes can still be asked for.
+    pub history_entries: usize,
+    /// Their JSON in bytes.
+    pub history_bytes: usize,
+    /// How many events are kept for watchers.
+    pub events: usize,
+    /// How many watchers there are.
+    pub watchers: usize,
+}
+
+/// All objects of a cluster; a clone is the same store.
+#[derive(Debug, Clone)]
+pub struct Store {
+    state: Arc<State>,
+    ledger: Arc<Mutex<Ledger>>,
+    options: Arc<Options>,
+}
+
+impl Store {
+    /// Makes an empty store that forgets everything with its last clone.
+    pub fn in_memory(options: Options) -> Self {
+        Self { state: Arc::new(State::new()), ledger: Arc::default(), options: Arc::new(options) }
+    }
+
+    /// Changes one object; returns when the change is durable and visible.
+    ///
+    /// Dropping the future doesn't take the write back: it may take place or not.
+    pub async fn write(&self, write: Write) -> Result<Arc<Stored>, WriteError> {
+        let order = Order::prepare(write)?;
+        let mut ledger = self.ledger()?;
+        let mut batch = Batch::of_one(&self.state);
+        let object = batch.decide(&self.state, order)?;
+        self.publish(&mut ledger, batch);
+        Ok(object)
+    }
+
+    /// Changes some objects, all of them or none; returns them in the order of the writes.
+    ///
+    /// Each write has its own revision, and readers see all of them at once. A write sees those before it.
+    pub async fn write_all(&self, writes: Vec<Write>) -> Result<Vec<Arc<Stored>>, WriteError> {
+        let orders = writes.into_iter().map(Order::prepare).collect::<Result<Vec<_>, _>>()?;
+        let mut ledger = self.ledger()?;
+        let mut batch = Batch::new(&self.state);
+        let objects = batch.decide_all(&self.state, orders)?;
+        self.publish(&mut ledger, batch);
+        Ok(objects)
+    }
+
+    fn ledger(&self) -> Result<std::sync::MutexGuard<'_, Ledger>, WriteError> {
+        let ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.state.closed.load(Ordering::Acquire) {
+            return Err(WriteError::Closed);
+        }
+        Ok(ledger)
+    }
+
+    fn publish(&self, ledger: &mut Ledger, batch: Batch) {
+        ledger.publish(&self.state, batch.decided, &self.options);
+        if let Some(through) = ledger.overdue(&self.options) {
+            ledger.forget_through(&self.state, through);
+        }
+    }
+
+    /// Returns an object.
+    pub fn get(&self, key: &Key) -> Option<Arc<Stored>> {
+        self.state.get(key)
+    }
+
+    /// Returns the revision of the last write.
+    pub fn revision(&self) -> u64 {
+        self.state.revision()
+    }
+
+    /// Returns the oldest revision that lists and watches can ask for.
+    pub fn compacted(&self) -> u64 {
+        self.state.compacted.load(Ordering::Acquire)
+    }
+
+    /// Lists the objects of a resource that stand behind `after`, as of revision `at` or as they are.
+    ///
+    /// A revision that is yet to come is answered with the present one: compare with [`Store::revision`].
+    pub fn list(
+        &self,
+        resource: &ResourceKey,
+        namespace: Option<&str>,
+        after: Option<&Position>,
+        limit: Option<usize>,
+        at: Option<u64>,
+    ) -> Result<Listing, Expired> {
+        let revision = || {
+            let (present, oldest) = (self.revision(), self.compacted());
+            match at {
+                Some(requested) if requested < oldest => Err(Expired { requested, oldest }),
+                Some(requested) => Ok(requested.min(present)),
+                None => Ok(present),
+            }
+        };
+        match self.state.shelf(resource) {
+            Some(shelf) => shelf.list(namespace, after, limit, revision),
+            None => Ok(Listing { revision: revision()?, items: Vec::new(), remaining: 0, next: None }),
+        }
+    }
+
+    /// Watches the objects of a resource: every change after revision `since`, in order.
+    pub fn watch(
+        &self,
+        resource: &ResourceKey,
+        namespace: Option<&str>,
+        since: u64,
+    ) -> Result<Watch, Expired> {
+        Watch::start(&self.state, self.state.shelf_or_new(resource), namespace, since)
+    }
+
+    /// Returns the objects that name an owner with this uid, sorted by key.
+    pub fn owned_by(&self, uid: &str) -> Vec<Arc<Stored>> {
+        self.state.owned_by(uid)
+    }
+
+    /// Returns how many objects of a resource there are.
+    pub fn count(&self, resource: &ResourceKey) -> usize {
+        self.state.shelf(resource).map_or(0, |shelf| shelf.count())
+    }
+
+    /// Returns the resources that have or had objects, each with how many there are, sorted.
+    pub fn counts(&self) -> Vec<(ResourceKey, usize)> {
+        self.state.all().iter().map(|shelf| (shelf.resource.clone(), shelf.count())).collect()
+    }
+
+    /// Returns what the store holds at the moment.
+    pub fn statistics(&self) -> Statistics {
+        let shelves = self.state.all();
+        let ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        Statistics {
+            revision: self.revision(),
+            compacted: self.compacted(),
+            objects: shelves.iter().map(|shelf| shelf.count()).sum(),
+            history_entries: ledger.history_len(),
+            history_bytes: ledger.history_bytes(),
+            events: shelves.iter().map(|shelf| shelf.ring().len()).sum(),
+            watchers: shelves.iter().map(|shelf| shelf.bell.receiver_count()).sum(),
+        }
+    }
+
+    /// Forgets the versions that were replaced up to a revision; lists and watches can't ask for older ones then.
+    ///
+    /// Watchers that are under way go on.
+    pub async fn compact(&self, through: u64) -> Result<(), WriteError> {
+        let mut ledger = self.ledger()?;
+        ledger.forget_through(&self.state, through);
+        Ok(())
+    }
+
+    /// Ends all watches, finishes the writes that were accepted, and lets go of the files.
+    pub async fn close(&self) {
+        let _turn = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        self.state.close();
+    }
+}
