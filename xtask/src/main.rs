@@ -1,8 +1,11 @@
-//! Chores of this repository that are programs: `cargo run -p xtask -- protobuf` writes the gRPC code anew, and
+//! Chores of this repository that are programs: `cargo run -p xtask -- protobuf` writes the gRPC code anew,
+//! `cargo run -p xtask -- protobuf-table` writes the protobuf form of the built-in kinds from Kubernetes' Go types,
+//! `cargo run -p xtask -- realkube` builds the real Kubernetes that stage is compared with,
 //! `cargo run -p xtask -- static` builds the binary that operator images are made of;
-//! `cargo run -p xtask -- schemas [definitions.json]` writes the definitions of the built-in kinds anew.
+//! `cargo run -p xtask -- schemas [definitions.json [fields.txt]]` writes the definitions of the built-in kinds anew.
 
 mod protobuf;
+mod protobuf_table;
 mod schemas;
 mod static_binary;
 
@@ -12,10 +15,12 @@ fn main() -> ExitCode {
     let chore = std::env::args().nth(1);
     let outcome = match chore.as_deref() {
         Some("protobuf") => protobuf::write(),
-        Some("schemas") => schemas::write(std::env::args().nth(2).as_deref()),
+        Some("protobuf-table") => protobuf_table::write(),
+        Some("schemas") => schemas::write(std::env::args().nth(2).as_deref(), std::env::args().nth(3).as_deref()),
         Some("static") => static_binary::build(),
+        Some("realkube") => real_kubernetes(),
         _ => {
-            eprintln!("usage: xtask protobuf|schemas|static");
+            eprintln!("usage: xtask protobuf|protobuf-table|realkube|schemas|static");
             return ExitCode::from(2);
         }
     };
@@ -26,4 +31,9 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn real_kubernetes() -> Result<(), Box<dyn std::error::Error>> {
+    contract::real::Binaries::build(|step| eprintln!("{step}"))?;
+    Ok(())
 }

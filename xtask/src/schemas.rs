@@ -3,10 +3,11 @@
 //! They come from the Python package `kubernetes-validate` (Apache-2.0), which carries what Kubernetes publishes, bent
 //! for validators of JSON Schema: fields that may be absent may be null, and `apiVersion` and `kind` are enumerations.
 //! This undoes the bending, adds the defaults that a server's `/openapi/v3` has, and writes two files:
-//! `definitions.zst`, one line for each definition (name, kind, schema without descriptions, separated by tabs), and
-//! `descriptions.zst`, one line for each definition (name, descriptions by field; the definition's own has no name).
+//! `definitions.zst`, one line for each definition (name, kind, how Go holds its fields, schema without descriptions,
+//! separated by tabs), and //! `descriptions.zst`, one line for each definition (name, descriptions by field; the definition's own has no name).
 
 mod defaults;
+mod fields;
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -25,8 +26,9 @@ const DEFINITIONS: &str = "kubernetes_validate/kubernetes-json-schema/v1.36.0-lo
 /// The highest level that pays: the data is written once and read at every start.
 const COMPRESSION_LEVEL: i32 = 19;
 
-/// Writes the data anew, from the given file of definitions or else from the package.
-pub(crate) fn write(source: Option<&str>) -> Result<(), Box<dyn Error>> {
+/// Writes the data anew, from the given file of definitions or else from the package, and from the given file of fields
+/// or else from the types in Go.
+pub(crate) fn write(source: Option<&str>, fields: Option<&str>) -> Result<(), Box<dyn Error>> {
     let text = match source {
         Some(path) => fs::read_to_string(path)?,
         None => download()?,
@@ -36,6 +38,7 @@ pub(crate) fn write(source: Option<&str>) -> Result<(), Box<dyn Error>> {
         .get("$defs")
         .and_then(Value::as_object)
         .ok_or("the file has no `$defs`: it isn't a _definitions.json of kubernetes-validate")?;
+    let held = fields::read(fields)?;
     let exceptions = defaults::Exceptions::read()?;
     let mut shapes = String::new();
     let mut descriptions = String::new();
@@ -45,7 +48,8 @@ pub(crate) fn write(source: Option<&str>) -> Result<(), Box<dyn Error>> {
         defaults::add(name, &mut shape, &exceptions);
         let told = take_descriptions(&mut shape);
         let kind = take_kind(&mut shape);
-        shapes.push_str(&format!("{name}\t{kind}\t{shape}\n"));
+        let fields = held.get(name).map_or("", String::as_str);
+        shapes.push_str(&format!("{name}\t{kind}\t{fields}\t{shape}\n"));
         descriptions.push_str(&format!("{name}\t{}\n", serde_json::to_string(&told)?));
     }
     exceptions.all_used()?;

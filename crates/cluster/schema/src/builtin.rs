@@ -8,12 +8,14 @@
 //! `quantity`, since it may be written as a number or as a string; fields that hold any JSON keep unknown fields.
 
 mod reading;
+pub(crate) mod record;
 
 use std::collections::BTreeMap;
 use std::sync::{LazyLock, OnceLock};
 
 use serde_json::Value;
 
+use self::record::Record;
 use crate::Schema;
 
 static DEFINITIONS: &[u8] = include_bytes!("../data/definitions.zst");
@@ -31,6 +33,14 @@ pub const MICRO_TIME: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime";
 pub const RAW_EXTENSION: &str = "io.k8s.apimachinery.pkg.runtime.RawExtension";
 /// The definition of sets of fields in `metadata.managedFields`.
 pub const FIELDS_V1: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1";
+/// The definition of the schemas in a CustomResourceDefinition.
+pub const JSON_SCHEMA: &str = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps";
+pub(crate) const JSON_SCHEMA_OR_BOOLEAN: &str =
+    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrBool";
+pub(crate) const JSON_SCHEMA_OR_LIST: &str =
+    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrArray";
+pub(crate) const JSON_SCHEMA_OR_NAMES: &str =
+    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrStringArray";
 /// The definition of `metadata`.
 pub const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
@@ -38,8 +48,11 @@ pub const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 struct Entry {
     name: &'static str,
     group_version_kind: Option<GroupVersionKind>,
+    /// How Go holds the fields.
+    fields: &'static str,
     text: &'static str,
     schema: OnceLock<Schema>,
+    record: OnceLock<Record>,
 }
 
 /// The kind that a definition defines.
@@ -64,8 +77,10 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| {
     let mut entries = Vec::new();
     let mut kinds = BTreeMap::new();
     for line in text.lines() {
-        let mut columns = line.splitn(3, '\t');
-        let (Some(name), Some(kind), Some(text)) = (columns.next(), columns.next(), columns.next()) else {
+        let mut columns = line.splitn(4, '\t');
+        let (Some(name), Some(kind), Some(fields), Some(text)) =
+            (columns.next(), columns.next(), columns.next(), columns.next())
+        else {
             continue;
         };
         let mut parts = kind.split('/');
@@ -79,8 +94,10 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| {
         entries.push(Entry {
             name,
             group_version_kind,
+            fields,
             text,
             schema: OnceLock::new(),
+            record: OnceLock::new(),
         });
     }
     Index { entries, kinds }
@@ -105,6 +122,12 @@ impl Index {
 pub fn definition(name: &str) -> Option<&'static Schema> {
     let entry = INDEX.entry(name)?;
     Some(entry.schema.get_or_init(|| reading::read(entry.name, entry.text)))
+}
+
+/// Returns how Go holds the values of a definition.
+pub(crate) fn record(name: &str) -> Option<&'static Record> {
+    let entry = INDEX.entry(name)?;
+    Some(entry.record.get_or_init(|| Record::read(entry.name, entry.fields)))
 }
 
 /// Returns the name of the definition of a kind; the core group is empty.

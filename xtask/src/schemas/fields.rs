@@ -1,0 +1,41 @@
+//! How Go holds each field of a definition: the published definitions don't say it, but what a server writes and how
+//! it words a mistake depends on it.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fs;
+use std::process::Command;
+
+/// Prints the fields of all types that clients know, from the types themselves.
+const PROGRAM: &str = include_str!("fields.go");
+
+/// The release of Kubernetes' Go modules whose types are asked.
+const RELEASE: &str = "v0.36.3";
+
+const MODULES: [&str; 5] = ["api", "apiextensions-apiserver", "apimachinery", "client-go", "kube-aggregator"];
+
+/// Returns the fields by definition, from the given file or else by running the program; needs Go then.
+///
+/// A field is `name:flags:inside:type:element`, without trailing colons: the flags are `p` (a pointer), `o` (omitempty)
+/// and `z` (omitzero); `inside` is the embedded struct that it comes from; the types are named where they have a name.
+pub(super) fn read(source: Option<&str>) -> Result<BTreeMap<String, String>, Box<dyn Error>> {
+    let text = match source {
+        Some(path) => fs::read_to_string(path)?,
+        None => run()?,
+    };
+    let lines = text.lines().filter_map(|line| line.split_once('\t'));
+    Ok(lines.map(|(definition, fields)| (definition.to_owned(), fields.to_owned())).collect())
+}
+
+fn run() -> Result<String, Box<dyn Error>> {
+    let folder = tempfile::tempdir()?;
+    let requirements: String = MODULES.iter().map(|module| format!("require k8s.io/{module} {RELEASE}\n")).collect();
+    fs::write(folder.path().join("go.mod"), format!("module fields\n\ngo 1.26.0\n\n{requirements}"))?;
+    fs::write(folder.path().join("main.go"), PROGRAM)?;
+    let output =
+        Command::new("go").args(["run", "."]).env("GOFLAGS", "-mod=mod").current_dir(folder.path()).output()?;
+    if !output.status.success() {
+        return Err(format!("go run failed: {}", String::from_utf8_lossy(&output.stderr)).into());
+    }
+    Ok(String::from_utf8(output.stdout)?)
+}
