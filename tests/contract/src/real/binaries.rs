@@ -1,0 +1,220 @@
+//! The programs of a real Kubernetes release, built once from Go modules and kept beside the project's own builds.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The Kubernetes release that everything is compared with.
+pub const RELEASE: &str = "1.36.3";
+
+/// The version of the `k8s.io/*` libraries that belong to [`RELEASE`].
+const LIBRARIES: &str = "0.36.3";
+
+const PROGRAMS: [&str; 3] = ["kube-apiserver", "kube-controller-manager", "kubectl"];
+
+/// Where the programs of a real cluster lie.
+#[derive(Debug, Clone)]
+pub struct Binaries {
+    folder: PathBuf,
+    etcd: PathBuf,
+}
+
+/// Why there is no real Kubernetes to run.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// A program that has to be installed first is not in `PATH`.
+    #[error("`{program}` was not found in PATH, and it is needed {purpose}; {remedy}")]
+    Missing {
+        /// The program's name.
+        program: &'static str,
+        /// What it is needed for.
+        purpose: &'static str,
+        /// How to install it.
+        remedy: &'static str,
+    },
+    /// Nobody has built the programs yet.
+    #[error("{} holds no Kubernetes {RELEASE}; `cargo run -p xtask -- realkube` builds it (about ten minutes the first time)", .0.display())]
+    NotBuilt(PathBuf),
+    /// A step of the build failed.
+    #[error("building Kubernetes {RELEASE}: `{step}` failed: {cause}")]
+    Step {
+        /// The command that failed.
+        step: String,
+        /// What it said.
+        cause: String,
+    },
+    /// A file of the build could not be written or read.
+    #[error("building Kubernetes {RELEASE}: {}: {cause}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        cause: std::io::Error,
+    },
+}
+
+impl Binaries {
+    /// Finds the programs that an earlier [`Binaries::build`] left, without building anything.
+    pub fn locate() -> Result<Self, BuildError> {
+        let folder = folder();
+        if PROGRAMS.iter().any(|program| !folder.join(program).is_file()) {
+            return Err(BuildError::NotBuilt(folder));
+        }
+        Ok(Self { folder, etcd: etcd()? })
+    }
+
+    /// Builds what is missing and returns where everything is; `say` hears of each step.
+    pub fn build(say: impl Fn(&str)) -> Result<Self, BuildError> {
+        let etcd = etcd()?;
+        let folder = folder();
+        let missing: Vec<_> =
+            PROGRAMS.into_iter().filter(|program| !folder.join(program).is_file()).collect();
+        if missing.is_empty() {
+            say(&format!("Kubernetes {RELEASE} is there: {}", folder.display()));
+            return Ok(Self { folder, etcd });
+        }
+        find("go").ok_or(BuildError::Missing {
+            program: "go",
+            purpose: "to compile Kubernetes",
+            remedy: "install Go 1.26 or newer from https://go.dev/dl",
+        })?;
+        compile(&folder, &missing, &say)?;
+        Ok(Self { folder, etcd })
+    }
+
+    /// The path of one of `kube-apiserver`, `kube-controller-manager` and `kubectl`.
+    pub fn program(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// The path of etcd's server.
+    pub fn etcd(&self) -> &Path {
+        &self.etcd
+    }
+}
+
+/// The folder that keeps the programs of this release.
+pub fn folder() -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target"),
+        PathBuf::from,
+    );
+    let folder = target.join("realkube").join(RELEASE);
+    folder.canonicalize().unwrap_or(folder)
+}
+
+fn etcd() -> Result<PathBuf, BuildError> {
+    find("etcd").ok_or(BuildError::Missing {
+        program: "etcd",
+        purpose: "to store what kube-apiserver is told",
+        remedy: "on Debian and Ubuntu: apt-get install etcd-server",
+    })
+}
+
+fn find(program: &str) -> Option<PathBuf> {
+    std::env::split_paths(&std::env::var_os("PATH")?)
+        .map(|folder| folder.join(program))
+        .find(|path| path.is_file())
+}
+
+/// Kubernetes' own module can't be installed by `go install`: its `replace` lines point into its own tree. A module
+/// that requires it and points the same libraries at their published versions can be built.
+fn compile(folder: &Path, programs: &[&str], say: &impl Fn(&str)) -> Result<(), BuildError> {
+    let work = folder.with_file_name(format!("{RELEASE}.build"));
+    make_folder(&work)?;
+    make_folder(folder)?;
+    say(&format!("downloading the Go module k8s.io/kubernetes {RELEASE}"));
+    let module = format!("k8s.io/kubernetes@v{RELEASE}");
+    let described = run(&work, &["mod", "download", "-json", &module])?;
+    let source = serde_json::from_str::<serde_json::Value>(&described)
+        .ok()
+        .and_then(|described| Some(PathBuf::from(described.get("Dir")?.as_str()?)))
+        .ok_or_else(|| BuildError::Step {
+            step: format!("go mod download -json {module}"),
+            cause: "it named no folder".to_owned(),
+        })?;
+    let published = read(&source.join("go.mod"))?;
+    write(&work.join("go.mod"), &our_module(&published))?;
+    let mut tools = "//go:build tools\n\npackage tools\n\nimport (\n".to_owned();
+    for program in PROGRAMS {
+        let _ = writeln!(tools, "\t_ \"k8s.io/kubernetes/cmd/{program}\"");
+    }
+    tools.push_str(")\n");
+    write(&work.join("tools.go"), &tools)?;
+    say("resolving its dependencies");
+    run(&work, &["mod", "tidy", "-e"])?;
+    let package = "k8s.io/component-base/version";
+    let flags = format!(
+        "-s -w -X {package}.gitVersion=v{RELEASE} -X {package}.gitMajor=1 -X {package}.gitMinor=36"
+    );
+    for program in programs {
+        say(&format!("compiling {program}"));
+        let unfinished = work.join(program);
+        let output = unfinished.display().to_string();
+        let command = format!("k8s.io/kubernetes/cmd/{program}");
+        run(&work, &["build", "-trimpath", "-o", &output, "-ldflags", &flags, &command])?;
+        // Moved when it is whole, so that an interrupted build is not taken for a finished one.
+        let finished = folder.join(program);
+        std::fs::rename(&unfinished, &finished)
+            .map_err(|cause| BuildError::File { path: finished, cause })?;
+    }
+    say(&format!("Kubernetes {RELEASE} is ready: {}", folder.display()));
+    Ok(())
+}
+
+/// The go.mod that requires Kubernetes and sends each of its in-tree libraries to the published one.
+fn our_module(published: &str) -> String {
+    let mut module = format!(
+        "module realkube\n\ngo 1.26.0\n\ngodebug default=go1.26\n\nrequire k8s.io/kubernetes v{RELEASE}\n"
+    );
+    for line in published.lines().filter(|line| line.contains("=> ./staging/")) {
+        let line = line.trim().trim_start_matches("replace ");
+        if let Some(library) = line.split_whitespace().next() {
+            let _ = writeln!(module, "replace {library} => {library} v{LIBRARIES}");
+        }
+    }
+    module
+}
+
+fn run(folder: &Path, arguments: &[&str]) -> Result<String, BuildError> {
+    let step = || format!("go {}", arguments.join(" "));
+    let output = Command::new("go")
+        .args(arguments)
+        .current_dir(folder)
+        .env("CGO_ENABLED", "0")
+        .env("GOFLAGS", "-mod=mod")
+        .output()
+        .map_err(|cause| BuildError::Step { step: step(), cause: cause.to_string() })?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let tail: Vec<_> = said.lines().rev().take(20).collect();
+        let cause = tail.into_iter().rev().collect::<Vec<_>>().join("\n");
+        return Err(BuildError::Step { step: step(), cause });
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn make_folder(path: &Path) -> Result<(), BuildError> {
+    std::fs::create_dir_all(path).map_err(|cause| BuildError::File { path: path.to_owned(), cause })
+}
+
+fn read(path: &Path) -> Result<String, BuildError> {
+    std::fs::read_to_string(path).map_err(|cause| BuildError::File { path: path.to_owned(), cause })
+}
+
+fn write(path: &Path, text: &str) -> Result<(), BuildError> {
+    std::fs::write(path, text).map_err(|cause| BuildError::File { path: path.to_owned(), cause })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::our_module;
+
+    #[test]
+    fn every_in_tree_library_is_sent_to_its_published_version() {
+        let published = "module k8s.io/kubernetes\n\nreplace (\n\tk8s.io/api => ./staging/src/k8s.io/api\n\tk8s.io/cri-api => ./staging/src/k8s.io/cri-api\n)\n";
+        let ours = our_module(published);
+        assert!(ours.contains("replace k8s.io/api => k8s.io/api v0.36.3\n"), "{ours}");
+        assert!(ours.contains("replace k8s.io/cri-api => k8s.io/cri-api v0.36.3\n"), "{ours}");
+    }
+}
