@@ -219,7 +219,8 @@ impl FieldError {
 
     /// The value is longer than `limit` bytes.
     pub fn too_long(field: FieldPath, limit: usize) -> Self {
-        let detail = format!("may not be more than {limit} bytes");
+        let unit = if limit == 1 { "byte" } else { "bytes" };
+        let detail = format!("may not be more than {limit} {unit}");
         Self {
             kind: FieldErrorKind::TooLong,
             field,
@@ -230,7 +231,8 @@ impl FieldError {
 
     /// The list has more than `limit` items.
     pub fn too_many(field: FieldPath, actual: usize, limit: usize) -> Self {
-        let detail = format!("must have at most {limit} items");
+        let unit = if limit == 1 { "item" } else { "items" };
+        let detail = format!("must have at most {limit} {unit}");
         Self {
             kind: FieldErrorKind::TooMany,
             field,

@@ -6,16 +6,28 @@
 //! - [`read()`]: an `openAPIV3Schema` made into a [`Schema`](crate::Schema)
 //! - [`prune()`]: fields that a schema doesn't have
 //! - [`default()`]: defaults of a schema
+//! - [`validate()`]: whether a value is what its schema demands
+//! - [`lists`]: lists whose items must differ
+//! - [`metadata`], [`embedded`], [`name_rules`]: metadata, of resources and of resources inside resources
+//! - [`resource`]: a custom resource as a whole
 
 pub mod default;
 pub mod demands;
+pub mod embedded;
 pub mod formats;
+pub mod lists;
+pub mod metadata;
+pub mod name_rules;
 pub mod pattern;
 pub mod prune;
 pub mod read;
+pub mod resource;
+pub mod validate;
 
 pub use default::{default, prune_nulls};
 pub use demands::{Demands, Rule};
 pub use pattern::Pattern;
 pub use prune::prune;
 pub use read::{ReadError, read};
+pub use resource::{CoerceError, coerce, unchecked_rules, validate_resource, validate_status};
+pub use validate::{validate, validate_at};

@@ -65,7 +65,10 @@ fn check_plain(format: &str) -> Option<Check> {
 }
 
 /// Returns a regular expression of this file.
-#[expect(clippy::expect_used, reason = "the expressions are constants, and a test compiles each")]
+#[expect(
+    clippy::expect_used,
+    reason = "the expressions are constants, and a test compiles each"
+)]
 fn constant(expression: &str) -> Regex {
     Regex::new(expression).expect("a constant expression compiles")
 }

@@ -31,7 +31,8 @@ impl Pattern {
     ///
     /// What Go says of an expression that it can't use.
     pub fn is_match(&self, text: &str) -> Result<bool, &SyntaxError> {
-        self.expression().map(|expression| expression.is_match(text.as_bytes()))
+        self.expression()
+            .map(|expression| expression.is_match(text.as_bytes()))
     }
 
     /// Returns the compiled form.

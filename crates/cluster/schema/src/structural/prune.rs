@@ -99,18 +99,14 @@ impl Pruning {
                         .properties
                         .get(name.as_str())
                         .or(schema.additional_properties.as_ref());
-                    match described {
-                        Some(reference) => {
-                            self.at_field(name, |pruning| pruning.prune(field, Some(Place::of(reference))));
-                            true
-                        }
-                        None => {
-                            if !is_resource_field(name) || !self.path.is_empty() {
-                                self.record(name);
-                            }
-                            false
-                        }
+                    if let Some(reference) = described {
+                        self.at_field(name, |pruning| pruning.prune(field, Some(Place::of(reference))));
+                        return true;
                     }
+                    if !is_resource_field(name) || !self.path.is_empty() {
+                        self.record(name);
+                    }
+                    false
                 });
             }
             Value::Array(items) => {

@@ -91,7 +91,10 @@ fn read_at(document: &Value, depth: usize) -> Result<Schema, ReadError> {
             _ => false,
         },
         embedded_resource: node.flag("x-kubernetes-embedded-resource"),
-        default: fields.get("default").filter(|default| !default.is_null()).cloned(),
+        default: fields
+            .get("default")
+            .filter(|default| !default.is_null())
+            .cloned(),
         demands,
         ..Schema::default()
     })
@@ -156,7 +159,11 @@ impl<'a> Node<'a> {
                 return Err(ReadError::Unsupported(name));
             }
         }
-        if self.0.get("additionalItems").is_some_and(|items| !items.is_null()) {
+        if self
+            .0
+            .get("additionalItems")
+            .is_some_and(|items| !items.is_null())
+        {
             return Err(ReadError::Unsupported("additionalItems"));
         }
         if self.object("definitions").is_some() {

@@ -57,7 +57,10 @@ pub(super) fn is_isbn10(text: &str) -> bool {
         b'0'..=b'9' => u32::from(last - b'0'),
         _ => return false,
     };
-    let weighted: u32 = (1..).zip(front).map(|(weight, byte)| weight * u32::from(byte - b'0')).sum();
+    let weighted: u32 = (1..)
+        .zip(front)
+        .map(|(weight, byte)| weight * u32::from(byte - b'0'))
+        .sum();
     (weighted + 10 * check).is_multiple_of(11)
 }
 

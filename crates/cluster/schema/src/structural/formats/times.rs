@@ -45,12 +45,15 @@ pub(super) fn is_date(text: &str) -> bool {
     };
     let number = |digits: &[u8]| {
         digits.iter().try_fold(0u32, |number, byte| {
-            byte.is_ascii_digit().then(|| number * 10 + u32::from(byte - b'0'))
+            byte.is_ascii_digit()
+                .then(|| number * 10 + u32::from(byte - b'0'))
         })
     };
-    let (Some(year), Some(month), Some(day)) =
-        (number(&[*y1, *y2, *y3, *y4]), number(&[*m1, *m2]), number(&[*d1, *d2]))
-    else {
+    let (Some(year), Some(month), Some(day)) = (
+        number(&[*y1, *y2, *y3, *y4]),
+        number(&[*m1, *m2]),
+        number(&[*d1, *d2]),
+    ) else {
         return false;
     };
     let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
@@ -73,7 +76,8 @@ pub(super) fn is_date_time(text: &str) -> bool {
     };
     is_date(date)
         && TIME_OF_DAY.captures(time).is_some_and(|found| {
-            let at_most = |group: usize, limit: &str| found.get(group).is_some_and(|part| part.as_str() <= limit);
+            let at_most =
+                |group: usize, limit: &str| found.get(group).is_some_and(|part| part.as_str() <= limit);
             at_most(1, "23") && at_most(2, "59") && at_most(3, "59")
         })
 }
@@ -108,8 +112,8 @@ fn is_go_duration(text: &str) -> bool {
 /// Reads one number with its unit.
 fn go_step(text: &str) -> Option<(u64, &str)> {
     let split = |text: &str| {
-        let end = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
-        end
+        text.find(|character: char| !character.is_ascii_digit())
+            .unwrap_or(text.len())
     };
     let (whole, mut rest) = text.split_at(split(text));
     let mut fraction = "";

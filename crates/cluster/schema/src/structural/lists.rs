@@ -1,0 +1,119 @@
+//! Lists whose items must differ, or have keys that differ.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use crate::{FieldError, FieldPath, ListType, Reference, Schema};
+
+/// Returns which items of sets, and of lists whose items have keys, are there twice.
+pub fn validate(schema: &Schema, value: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    if let Value::Object(fields) = value {
+        check_fields(schema, fields, &FieldPath::root(), &mut errors);
+    }
+    errors
+}
+
+fn check(schema: &Schema, value: &Value, path: &FieldPath, errors: &mut Vec<FieldError>) {
+    match value {
+        Value::Object(fields) => check_fields(schema, fields, path, errors),
+        Value::Array(items) => check_items(schema, items, path, errors),
+        _ => {}
+    }
+}
+
+/// Returns whether a list stands anywhere in the value; paths needn't be made for the rest.
+fn holds_list(value: &Value) -> bool {
+    match value {
+        Value::Array(_) => true,
+        Value::Object(fields) => fields.values().any(holds_list),
+        _ => false,
+    }
+}
+
+fn check_fields(
+    schema: &Schema,
+    fields: &Map<String, Value>,
+    path: &FieldPath,
+    errors: &mut Vec<FieldError>,
+) {
+    if let Some(additional) = schema.additional_properties.as_ref().map(Reference::schema) {
+        for (name, field) in fields {
+            if holds_list(field) {
+                check(additional, field, &path.key(name), errors);
+            }
+        }
+    }
+    for (name, property) in &schema.properties {
+        if let Some(field) = fields.get(name.as_ref())
+            && holds_list(field)
+        {
+            check(property.schema(), field, &path.child(name), errors);
+        }
+    }
+}
+
+fn check_items(schema: &Schema, items: &[Value], path: &FieldPath, errors: &mut Vec<FieldError>) {
+    match &schema.list_type {
+        ListType::Atomic => {}
+        ListType::Set => {
+            for index in repeated(items) {
+                if let Some(item) = items.get(index) {
+                    errors.push(FieldError::duplicate(path.index(index), item));
+                }
+            }
+        }
+        ListType::Map(keys) => check_keys(keys, items, path, errors),
+    }
+    if let Some(item_schema) = schema.items.as_ref().map(Reference::schema) {
+        for (index, item) in items.iter().enumerate() {
+            if holds_list(item) {
+                check(item_schema, item, &path.index(index), errors);
+            }
+        }
+    }
+}
+
+/// Returns where values stand that were there once before; of more than two that are equal only the second.
+fn repeated(values: &[Value]) -> Vec<usize> {
+    if values.len() <= 1 {
+        return Vec::new();
+    }
+    let mut times: HashMap<String, usize> = HashMap::with_capacity(values.len());
+    let mut repeated = Vec::new();
+    for (index, value) in values.iter().enumerate() {
+        let count = times.entry(value.to_string()).or_default();
+        *count += 1;
+        if *count == 2 {
+            repeated.push(index);
+        }
+    }
+    repeated
+}
+
+fn check_keys(keys: &[Box<str>], items: &[Value], path: &FieldPath, errors: &mut Vec<FieldError>) {
+    let foreign = items
+        .iter()
+        .enumerate()
+        .find(|(_, item)| !item.is_null() && !item.is_object());
+    if let Some((index, item)) = foreign {
+        let rule = "must be an object for an array of list-type map";
+        errors.push(FieldError::invalid(path.index(index), item, rule));
+        return;
+    }
+    let found: Vec<Value> = items
+        .iter()
+        .map(|item| {
+            let present = keys
+                .iter()
+                .filter_map(|key| Some((key.to_string(), item.get(key.as_ref())?.clone())));
+            Value::Object(present.collect())
+        })
+        .collect();
+    for index in repeated(&found) {
+        if let Some(key) = found.get(index) {
+            errors.push(FieldError::duplicate(path.index(index), key));
+        }
+    }
+}
