@@ -1,0 +1,158 @@
+//! What is wrong with an object that is compared or merged, in structured merge's words.
+
+use std::fmt::{self, Write as _};
+
+use gotemplate::format::{float_text, quoted};
+use serde_json::Value;
+
+use super::order::float;
+use super::shape::ScalarKind;
+
+/// One thing that is wrong, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The path, such as `.spec.replicas`; empty for the object itself.
+    pub path: String,
+    /// What is wrong.
+    pub message: String,
+}
+
+/// Everything that is wrong with an object.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Problems(pub Vec<Problem>);
+
+impl Problems {
+    pub(super) fn report(&mut self, message: impl Into<String>) {
+        self.0.push(Problem { path: String::new(), message: message.into() });
+    }
+
+    /// Runs a step one level deeper, and puts that level in front of the paths of what it found.
+    pub(super) fn below<T>(&mut self, element: impl fmt::Display, step: impl FnOnce(&mut Self) -> T) -> T {
+        let before = self.0.len();
+        let result = step(self);
+        for problem in self.0.iter_mut().skip(before) {
+            problem.path = format!("{element}{}", problem.path);
+        }
+        result
+    }
+
+    pub(super) fn into_result<T>(self, value: T) -> Result<T, Self> {
+        if self.0.is_empty() { Ok(value) } else { Err(self) }
+    }
+}
+
+impl fmt::Display for Problems {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let [problem] = self.0.as_slice() {
+            return problem.fmt(formatter);
+        }
+        formatter.write_str("errors:")?;
+        self.0.iter().try_for_each(|problem| write!(formatter, "\n  {problem}"))
+    }
+}
+
+impl std::error::Error for Problems {}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.path.is_empty() {
+            return formatter.write_str(&self.message);
+        }
+        write!(formatter, "{}: {}", self.path, self.message)
+    }
+}
+
+/// Returns why a value isn't such a scalar; null is every scalar.
+pub(super) fn scalar_problem(kind: ScalarKind, value: &Value) -> Option<String> {
+    match (kind, value) {
+        (_, Value::Null)
+        | (ScalarKind::Numeric, Value::Number(_))
+        | (ScalarKind::Text, Value::String(_))
+        | (ScalarKind::Boolean, Value::Bool(_))
+        | (ScalarKind::Any, Value::Number(_) | Value::String(_) | Value::Bool(_)) => None,
+        (ScalarKind::Numeric, _) => {
+            let go_type = match value {
+                Value::String(_) => "string",
+                Value::Bool(_) => "bool",
+                Value::Array(_) => "[]interface {}",
+                _ => "map[string]interface {}",
+            };
+            Some(format!("expected numeric (int or float), got {go_type}"))
+        }
+        (ScalarKind::Text, _) => {
+            Some(format!("expected string, got &value.valueUnstructured{{Value:{}}}", GoSyntax(value)))
+        }
+        (ScalarKind::Boolean, _) => Some(format!("expected boolean, got {}", unexpected(value))),
+        (ScalarKind::Any, _) => Some(format!("expected any scalar, got {}", unexpected(value))),
+    }
+}
+
+/// Returns a value as messages show one that isn't what it should be.
+pub(super) fn unexpected(value: &Value) -> String {
+    format!("&{{{}}}", GoPlain(value))
+}
+
+fn number_text(number: &serde_json::Number) -> String {
+    // What a client applies is read with every number as a floating point number.
+    float_text(float(number), b'g', None)
+}
+
+/// A value as Go's `%v` prints it.
+struct GoPlain<'a>(&'a Value);
+
+impl fmt::Display for GoPlain<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Value::Null => formatter.write_str("<nil>"),
+            Value::Bool(value) => write!(formatter, "{value}"),
+            Value::Number(number) => formatter.write_str(&number_text(number)),
+            Value::String(text) => formatter.write_str(text),
+            Value::Array(items) => {
+                formatter.write_char('[')?;
+                for (position, item) in items.iter().enumerate() {
+                    let space = if position > 0 { " " } else { "" };
+                    write!(formatter, "{space}{}", GoPlain(item))?;
+                }
+                formatter.write_char(']')
+            }
+            Value::Object(fields) => {
+                formatter.write_str("map[")?;
+                for (position, (name, value)) in fields.iter().enumerate() {
+                    let space = if position > 0 { " " } else { "" };
+                    write!(formatter, "{space}{name}:{}", GoPlain(value))?;
+                }
+                formatter.write_char(']')
+            }
+        }
+    }
+}
+
+/// A value as Go's `%#v` prints it.
+struct GoSyntax<'a>(&'a Value);
+
+impl fmt::Display for GoSyntax<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Value::Null => formatter.write_str("interface {}(nil)"),
+            Value::Bool(value) => write!(formatter, "{value}"),
+            Value::Number(number) => formatter.write_str(&number_text(number)),
+            Value::String(text) => formatter.write_str(&quoted(text)),
+            Value::Array(items) => {
+                formatter.write_str("[]interface {}{")?;
+                for (position, item) in items.iter().enumerate() {
+                    let comma = if position > 0 { ", " } else { "" };
+                    write!(formatter, "{comma}{}", GoSyntax(item))?;
+                }
+                formatter.write_char('}')
+            }
+            Value::Object(fields) => {
+                formatter.write_str("map[string]interface {}{")?;
+                for (position, (name, value)) in fields.iter().enumerate() {
+                    let comma = if position > 0 { ", " } else { "" };
+                    write!(formatter, "{comma}{}:{}", quoted(name), GoSyntax(value))?;
+                }
+                formatter.write_char('}')
+            }
+        }
+    }
+}
