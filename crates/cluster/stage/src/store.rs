@@ -11,31 +11,43 @@
 //! bounded by [`Options`]; the journal holds the same history, so that watches resume after a restart.
 
 mod change;
+mod directory;
 mod encoding;
+mod journal;
 mod key;
 mod ledger;
 mod listing;
+mod opening;
 mod owners;
 mod ring;
 mod shelf;
 mod state;
 mod stored;
+#[cfg(test)]
+mod tests;
 mod watching;
+mod writer;
 
+use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{mpsc, oneshot};
 
 pub use change::{Change, Expect, Write, WriteError};
 pub use encoding::EncodeError;
 pub use key::{Key, Position, ResourceKey};
 pub use listing::{Expired, Listing};
+pub use opening::{RepairReport, StoreError};
 pub use ring::{ENCODINGS, Event, EventKind};
 pub use stored::{Labels, Stored};
 pub use watching::{Watch, WatchEnd};
 
 use change::Order;
 use ledger::{Batch, Ledger};
+use opening::Opened;
 use state::State;
+use writer::{Request, Writer};
 
 /// How much of the past is kept.
 #[derive(Debug, Clone)]
@@ -95,12 +107,74 @@ pub struct Store {
     state: Arc<State>,
     ledger: Arc<Mutex<Ledger>>,
     options: Arc<Options>,
+    /// The way to the writer of a store that is on disk; without one, writers take turns by the ledger's lock.
+    writer: Option<mpsc::Sender<Request>>,
+    report: Arc<RepairReport>,
 }
 
 impl Store {
     /// Makes an empty store that forgets everything with its last clone.
     pub fn in_memory(options: Options) -> Self {
-        Self { state: Arc::new(State::new()), ledger: Arc::default(), options: Arc::new(options) }
+        Self {
+            state: Arc::new(State::new()),
+            ledger: Arc::default(),
+            options: Arc::new(options),
+            writer: None,
+            report: Arc::default(),
+        }
+    }
+
+    /// Opens the store in a directory, which is made when it is missing, and repairs it where need be.
+    pub async fn open(path: impl AsRef<Path>, options: Options) -> Result<Self, StoreError> {
+        let path = path.as_ref().to_owned();
+        let failed_at = path.clone();
+        let opening = tokio::task::spawn_blocking(move || {
+            let opened = opening::open(&path, &options)?;
+            Self::start(opened, options)
+        });
+        opening.await.unwrap_or_else(|error| {
+            Err(StoreError::Io {
+                path: failed_at,
+                source: std::io::Error::other(error),
+            })
+        })
+    }
+
+    fn start(opened: Opened, options: Options) -> Result<Self, StoreError> {
+        let Opened {
+            directory,
+            journal,
+            state,
+            ledger,
+            report,
+        } = opened;
+        if !report.is_clean() {
+            tracing::warn!(directory = %directory.path().display(), "repaired the store: {report}");
+        }
+        let path = directory.path().to_owned();
+        let place: Arc<str> = path.display().to_string().into();
+        let (state, ledger, options) = (Arc::new(state), Arc::new(Mutex::new(ledger)), Arc::new(options));
+        let writer = Writer {
+            state: state.clone(),
+            ledger: ledger.clone(),
+            options: options.clone(),
+            journal,
+            directory,
+            place,
+        };
+        let writer = writer.start().map_err(|source| StoreError::Io { path, source })?;
+        Ok(Self {
+            state,
+            ledger,
+            options,
+            writer: Some(writer),
+            report: Arc::new(report),
+        })
+    }
+
+    /// Returns what had to be repaired when the store was opened.
+    pub fn repair_report(&self) -> &RepairReport {
+        &self.report
     }
 
     /// Changes one object; returns when the change is durable and visible.
@@ -108,7 +182,10 @@ impl Store {
     /// Dropping the future doesn't take the write back: it may take place or not.
     pub async fn write(&self, write: Write) -> Result<Arc<Stored>, WriteError> {
         let order = Order::prepare(write)?;
-        let mut ledger = self.ledger()?;
+        if let Some(writer) = &self.writer {
+            return Self::ask(writer, |asker| Request::Write(order, asker)).await;
+        }
+        let mut ledger = self.take_turn()?;
         let mut batch = Batch::of_one(&self.state);
         let object = batch.decide(&self.state, order)?;
         self.publish(&mut ledger, batch);
@@ -119,15 +196,33 @@ impl Store {
     ///
     /// Each write has its own revision, and readers see all of them at once. A write sees those before it.
     pub async fn write_all(&self, writes: Vec<Write>) -> Result<Vec<Arc<Stored>>, WriteError> {
-        let orders = writes.into_iter().map(Order::prepare).collect::<Result<Vec<_>, _>>()?;
-        let mut ledger = self.ledger()?;
+        let orders = writes
+            .into_iter()
+            .map(Order::prepare)
+            .collect::<Result<Vec<_>, _>>()?;
+        if let Some(writer) = &self.writer {
+            return Self::ask(writer, |asker| Request::WriteAll(orders, asker)).await;
+        }
+        let mut ledger = self.take_turn()?;
         let mut batch = Batch::new(&self.state);
         let objects = batch.decide_all(&self.state, orders)?;
         self.publish(&mut ledger, batch);
         Ok(objects)
     }
 
-    fn ledger(&self) -> Result<std::sync::MutexGuard<'_, Ledger>, WriteError> {
+    async fn ask<T>(
+        writer: &mpsc::Sender<Request>,
+        request: impl FnOnce(oneshot::Sender<Result<T, WriteError>>) -> Request,
+    ) -> Result<T, WriteError> {
+        let (asker, answer) = oneshot::channel();
+        writer
+            .send(request(asker))
+            .await
+            .map_err(|_| WriteError::Closed)?;
+        answer.await.unwrap_or(Err(WriteError::Closed))
+    }
+
+    fn take_turn(&self) -> Result<MutexGuard<'_, Ledger>, WriteError> {
         let ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
         if self.state.closed.load(Ordering::Acquire) {
             return Err(WriteError::Closed);
@@ -178,7 +273,12 @@ impl Store {
         };
         match self.state.shelf(resource) {
             Some(shelf) => shelf.list(namespace, after, limit, revision),
-            None => Ok(Listing { revision: revision()?, items: Vec::new(), remaining: 0, next: None }),
+            None => Ok(Listing {
+                revision: revision()?,
+                items: Vec::new(),
+                remaining: 0,
+                next: None,
+            }),
         }
     }
 
@@ -204,7 +304,11 @@ impl Store {
 
     /// Returns the resources that have or had objects, each with how many there are, sorted.
     pub fn counts(&self) -> Vec<(ResourceKey, usize)> {
-        self.state.all().iter().map(|shelf| (shelf.resource.clone(), shelf.count())).collect()
+        self.state
+            .all()
+            .iter()
+            .map(|shelf| (shelf.resource.clone(), shelf.count()))
+            .collect()
     }
 
     /// Returns what the store holds at the moment.
@@ -226,13 +330,23 @@ impl Store {
     ///
     /// Watchers that are under way go on.
     pub async fn compact(&self, through: u64) -> Result<(), WriteError> {
-        let mut ledger = self.ledger()?;
-        ledger.forget_through(&self.state, through);
+        if let Some(writer) = &self.writer {
+            return Self::ask(writer, |asker| Request::Compact(through, asker)).await;
+        }
+        self.take_turn()?.forget_through(&self.state, through);
         Ok(())
     }
 
     /// Ends all watches, finishes the writes that were accepted, and lets go of the files.
     pub async fn close(&self) {
+        if let Some(writer) = &self.writer {
+            let (asker, answer) = oneshot::channel();
+            if writer.send(Request::Close(asker)).await.is_ok() {
+                // The writer is gone without an answer only when it was closed by somebody else.
+                let _ = answer.await;
+            }
+            return;
+        }
         let _turn = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
         self.state.close();
     }

@@ -113,14 +113,24 @@ impl Order {
     pub(super) fn prepare(write: Write) -> Result<Self, WriteError> {
         let Write { key, expect, change } = write;
         let encode = |value: &Value| {
-            Draft::encode(value)
-                .map_err(|error| WriteError::Invalid { key: key.clone(), source: Arc::new(error) })
+            Draft::encode(value).map_err(|error| WriteError::Invalid {
+                key: key.clone(),
+                source: Arc::new(error),
+            })
         };
         let action = match change {
             Change::Put(value) => Action::Put(encode(&value)?),
             Change::Delete { last } => Action::Delete(last.as_ref().map(encode).transpose()?),
         };
         Ok(Self { key, expect, action })
+    }
+
+    /// Returns how many bytes of JSON the write brings.
+    pub(super) fn weight(&self) -> usize {
+        match &self.action {
+            Action::Put(draft) | Action::Delete(Some(draft)) => draft.len(),
+            Action::Delete(None) => 0,
+        }
     }
 }
 
@@ -129,10 +139,14 @@ impl Expect {
     pub(super) fn check(self, key: &Key, current: Option<&Arc<Stored>>) -> Result<(), WriteError> {
         match (self, current) {
             (Self::Absent, None) | (Self::Present, Some(_)) => Ok(()),
-            (Self::Absent, Some(current)) => Err(WriteError::AlreadyExists { current: current.clone() }),
+            (Self::Absent, Some(current)) => Err(WriteError::AlreadyExists {
+                current: current.clone(),
+            }),
             (Self::Revision(_) | Self::Present, None) => Err(WriteError::NotFound { key: key.clone() }),
             (Self::Revision(revision), Some(current)) if current.revision == revision => Ok(()),
-            (Self::Revision(_), Some(current)) => Err(WriteError::Conflict { current: current.clone() }),
+            (Self::Revision(_), Some(current)) => Err(WriteError::Conflict {
+                current: current.clone(),
+            }),
         }
     }
 }

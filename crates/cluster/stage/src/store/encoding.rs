@@ -47,7 +47,9 @@ pub(super) struct Draft {
 impl Draft {
     /// Encodes an object; what it says in `metadata.resourceVersion` is left out.
     pub(super) fn encode(value: &Value) -> Result<Self, EncodeError> {
-        let Value::Object(fields) = value else { return Err(EncodeError::NotAnObject) };
+        let Value::Object(fields) = value else {
+            return Err(EncodeError::NotAnObject);
+        };
         let nothing = Map::new();
         let metadata = match fields.get("metadata") {
             None | Some(Value::Null) => &nothing,
@@ -75,6 +77,10 @@ impl Draft {
         let gap = u32::try_from(gap).map_err(|_| EncodeError::TooLarge)?;
         u32::try_from(text.len()).map_err(|_| EncodeError::TooLarge)?;
         Ok(Self { text, gap, summary })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.text.len()
     }
 
     /// Fills in the revision; returns the JSON and where the revision's digits begin.
@@ -164,7 +170,9 @@ impl AsGo {
     fn descend(&mut self) -> io::Result<()> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err(io::Error::other(format!("it is nested deeper than {MAX_DEPTH} levels")));
+            return Err(io::Error::other(format!(
+                "it is nested deeper than {MAX_DEPTH} levels"
+            )));
         }
         Ok(())
     }
@@ -228,7 +236,10 @@ fn write_without_separators<W: ?Sized + io::Write>(writer: &mut W, text: &str) -
     }
     let mut buffer = [0; 4];
     for character in text.chars() {
-        match LINE_SEPARATORS.iter().find(|(separator, _)| *separator == character) {
+        match LINE_SEPARATORS
+            .iter()
+            .find(|(separator, _)| *separator == character)
+        {
             Some((_, escape)) => writer.write_all(escape)?,
             None => writer.write_all(character.encode_utf8(&mut buffer).as_bytes())?,
         }
@@ -252,9 +263,18 @@ mod tests {
     fn the_revision_goes_where_sorted_keys_put_it() {
         let cases = [
             (json!({}), r#"{"metadata":{"resourceVersion":"7"}}"#),
-            (json!({"metadata": null}), r#"{"metadata":{"resourceVersion":"7"}}"#),
-            (json!({"spec": 1}), r#"{"metadata":{"resourceVersion":"7"},"spec":1}"#),
-            (json!({"kind": "A"}), r#"{"kind":"A","metadata":{"resourceVersion":"7"}}"#),
+            (
+                json!({"metadata": null}),
+                r#"{"metadata":{"resourceVersion":"7"}}"#,
+            ),
+            (
+                json!({"spec": 1}),
+                r#"{"metadata":{"resourceVersion":"7"},"spec":1}"#,
+            ),
+            (
+                json!({"kind": "A"}),
+                r#"{"kind":"A","metadata":{"resourceVersion":"7"}}"#,
+            ),
             (
                 json!({"kind": "A", "metadata": {"name": "n", "uid": "u", "resourceVersion": "12345"}, "z": []}),
                 r#"{"kind":"A","metadata":{"name":"n","resourceVersion":"7","uid":"u"},"z":[]}"#,
@@ -281,7 +301,10 @@ mod tests {
     #[test]
     fn only_objects_with_metadata_objects_can_be_stored() {
         assert!(matches!(Draft::encode(&json!([])), Err(EncodeError::NotAnObject)));
-        assert!(matches!(Draft::encode(&json!({"metadata": "m"})), Err(EncodeError::MetadataNotAnObject)));
+        assert!(matches!(
+            Draft::encode(&json!({"metadata": "m"})),
+            Err(EncodeError::MetadataNotAnObject)
+        ));
     }
 
     #[test]
@@ -292,7 +315,10 @@ mod tests {
             let key = crate::store::Key::new(&crate::store::ResourceKey::new("", "pods"), "", "deep");
             Ok::<_, EncodeError>(crate::store::Stored::finish(key, 1, draft).value())
         };
-        for value in [json!({"spec": nested(MAX_DEPTH)}), json!({"metadata": {"odd": nested(MAX_DEPTH)}})] {
+        for value in [
+            json!({"spec": nested(MAX_DEPTH)}),
+            json!({"metadata": {"odd": nested(MAX_DEPTH)}}),
+        ] {
             let mut expected = value.clone();
             expected["metadata"]["resourceVersion"] = "1".into();
             assert_eq!(stored(&value).unwrap(), expected);
@@ -303,7 +329,9 @@ mod tests {
 
     #[test]
     fn another_revision_takes_the_place_of_the_first() {
-        let (bytes, at, _) = Draft::encode(&json!({"metadata": {"uid": "u"}})).unwrap().finish(99);
+        let (bytes, at, _) = Draft::encode(&json!({"metadata": {"uid": "u"}}))
+            .unwrap()
+            .finish(99);
         assert_eq!(
             &with_revision(&bytes, at, 99, 100)[..],
             br#"{"metadata":{"resourceVersion":"100","uid":"u"}}"#

@@ -57,12 +57,19 @@ pub struct Key {
 impl Key {
     /// Names an object.
     pub fn new(resource: &ResourceKey, namespace: &str, name: &str) -> Self {
-        Self { resource: resource.clone(), namespace: namespace.into(), name: name.into() }
+        Self {
+            resource: resource.clone(),
+            namespace: namespace.into(),
+            name: name.into(),
+        }
     }
 
     /// Returns where the object stands among the objects of its resource.
     pub fn position(&self) -> Position {
-        Position { namespace: self.namespace.clone(), name: self.name.clone() }
+        Position {
+            namespace: self.namespace.clone(),
+            name: self.name.clone(),
+        }
     }
 }
 
@@ -71,7 +78,11 @@ impl fmt::Display for Key {
         if self.namespace.is_empty() {
             write!(formatter, "{} {:?}", self.resource, self.name)
         } else {
-            write!(formatter, "{} \"{}/{}\"", self.resource, self.namespace, self.name)
+            write!(
+                formatter,
+                "{} \"{}/{}\"",
+                self.resource, self.namespace, self.name
+            )
         }
     }
 }
@@ -105,7 +116,10 @@ pub struct Position {
 impl Position {
     /// Names a place; it need not be taken by an object.
     pub fn new(namespace: &str, name: &str) -> Self {
-        Self { namespace: namespace.into(), name: name.into() }
+        Self {
+            namespace: namespace.into(),
+            name: name.into(),
+        }
     }
 }
 
@@ -143,16 +157,24 @@ mod tests {
             Position::new("", "a"),
         ];
         positions.sort();
-        let paths: Vec<String> =
-            positions.iter().map(|position| format!("{}/{}", position.namespace, position.name)).collect();
+        let paths: Vec<String> = positions
+            .iter()
+            .map(|position| format!("{}/{}", position.namespace, position.name))
+            .collect();
         assert_eq!(paths, ["/a", "a-b/a", "a/b", "a/z", "a0/a"]);
     }
 
     #[test]
     fn a_resource_is_split_at_its_group() {
         let pods = ResourceKey::new("", "pods");
-        assert_eq!((pods.as_str(), pods.group(), pods.plural()), ("/pods", "", "pods"));
+        assert_eq!(
+            (pods.as_str(), pods.group(), pods.plural()),
+            ("/pods", "", "pods")
+        );
         let leases = ResourceKey::new("coordination.k8s.io", "leases");
-        assert_eq!((leases.group(), leases.plural()), ("coordination.k8s.io", "leases"));
+        assert_eq!(
+            (leases.group(), leases.plural()),
+            ("coordination.k8s.io", "leases")
+        );
     }
 }

@@ -59,16 +59,20 @@ pub(super) struct Batch {
 impl Batch {
     /// Starts with nothing decided.
     pub(super) fn new(state: &State) -> Self {
-        Self { decided: Vec::new(), pending: Some(HashMap::new()), last: state.revision() }
+        Self {
+            decided: Vec::new(),
+            pending: Some(HashMap::new()),
+            last: state.revision(),
+        }
     }
 
     /// Starts a batch that will have a single write.
     pub(super) fn of_one(state: &State) -> Self {
-        Self { decided: Vec::with_capacity(1), pending: None, last: state.revision() }
-    }
-
-    pub(super) fn bytes(&self) -> usize {
-        self.decided.iter().map(|decided| decided.event.object.bytes.len()).sum()
+        Self {
+            decided: Vec::with_capacity(1),
+            pending: None,
+            last: state.revision(),
+        }
     }
 
     /// Decides a write that stands alone.
@@ -145,7 +149,11 @@ impl Batch {
             let after = (event.kind != EventKind::Deleted).then(|| object.clone());
             pending.insert(object.key.clone(), after);
         }
-        self.decided.push(Decided { shelf, event: Arc::new(event), completes });
+        self.decided.push(Decided {
+            shelf,
+            event: Arc::new(event),
+            completes,
+        });
         Ok(object)
     }
 }
@@ -173,11 +181,19 @@ impl Ledger {
     pub(super) fn record(&mut self, state: &State, shelf: Arc<Shelf>, event: Arc<Event>, options: &Options) {
         let sequence = shelf.apply(&event, options.ring_events);
         if Owners::concern(&event) {
-            state.owners.write().unwrap_or_else(PoisonError::into_inner).apply(&event);
+            state
+                .owners
+                .write()
+                .unwrap_or_else(PoisonError::into_inner)
+                .apply(&event);
         }
         let weight = event.weight();
         self.window_bytes += weight;
-        self.window.push_back(Seen { shelf: shelf.clone(), sequence, weight });
+        self.window.push_back(Seen {
+            shelf: shelf.clone(),
+            sequence,
+            weight,
+        });
         self.history_bytes += event.object.bytes.len();
         self.history.push_back(Past {
             shelf,
@@ -189,7 +205,14 @@ impl Ledger {
     /// Lets the oldest events go, of whichever resource, so that all rings together stay within bounds.
     pub(super) fn keep_window(&mut self, options: &Options) {
         while self.window_bytes > options.window_bytes || self.window.len() > options.window_events {
-            let Some(Seen { shelf, sequence, weight }) = self.window.pop_front() else { break };
+            let Some(Seen {
+                shelf,
+                sequence,
+                weight,
+            }) = self.window.pop_front()
+            else {
+                break;
+            };
             self.window_bytes -= weight;
             shelf.ring_mut().drop_if_oldest(sequence);
         }
@@ -224,16 +247,22 @@ impl Ledger {
     }
 
     /// Returns the revision of the change that ends the next step of a compaction.
-    pub(super) fn step_towards(&self, revision: u64, options: &Options) -> Option<u64> {
-        let reached = self.history.partition_point(|past| past.object.revision <= revision);
-        let step = reached.min(options.compaction_step.max(1));
+    pub(super) fn step_towards(&self, revision: u64, step: usize) -> Option<u64> {
+        let reached = self
+            .history
+            .partition_point(|past| past.object.revision <= revision);
+        let step = reached.min(step.max(1));
         Some(self.history.get(step.checked_sub(1)?)?.object.revision)
     }
 
     /// Returns the last of the changes to each object up to a revision: what the objects were then.
     pub(super) fn last_changes(&self, through: u64) -> Vec<Past> {
         let mut last: HashMap<&Key, &Past> = HashMap::new();
-        for past in self.history.iter().take_while(|past| past.object.revision <= through) {
+        for past in self
+            .history
+            .iter()
+            .take_while(|past| past.object.revision <= through)
+        {
             last.insert(&past.object.key, past);
         }
         let mut changes: Vec<Past> = last.into_values().cloned().collect();
@@ -245,9 +274,17 @@ impl Ledger {
     /// Forgets all versions that were replaced up to a revision.
     pub(super) fn forget_through(&mut self, state: &State, revision: u64) {
         // First the announcement: a reader that finds a version missing must find out why.
-        state.compacted.fetch_max(revision.min(state.revision()), Ordering::AcqRel);
-        while self.history.front().is_some_and(|past| past.object.revision <= revision) {
-            let Some(Past { shelf, object, .. }) = self.history.pop_front() else { break };
+        state
+            .compacted
+            .fetch_max(revision.min(state.revision()), Ordering::AcqRel);
+        while self
+            .history
+            .front()
+            .is_some_and(|past| past.object.revision <= revision)
+        {
+            let Some(Past { shelf, object, .. }) = self.history.pop_front() else {
+                break;
+            };
             self.history_bytes -= object.bytes.len();
             shelf.forget_before(&object.key.position(), object.revision);
         }

@@ -14,17 +14,28 @@ pub(super) struct Owners {
 
 impl Owners {
     pub(super) fn of(&self, uid: &str) -> Vec<Key> {
-        self.dependents.get(uid).map(|keys| keys.iter().cloned().collect()).unwrap_or_default()
+        self.dependents
+            .get(uid)
+            .map(|keys| keys.iter().cloned().collect())
+            .unwrap_or_default()
     }
 
     /// Returns whether a change says anything new about owners; most don't.
     pub(super) fn concern(event: &Event) -> bool {
-        let before = event.previous.as_ref().map(|previous| &*previous.owners).unwrap_or_default();
+        let before = event
+            .previous
+            .as_ref()
+            .map(|previous| &*previous.owners)
+            .unwrap_or_default();
         before != Self::after(event)
     }
 
     fn after(event: &Event) -> &[Arc<str>] {
-        if event.kind == EventKind::Deleted { &[] } else { &event.object.owners }
+        if event.kind == EventKind::Deleted {
+            &[]
+        } else {
+            &event.object.owners
+        }
     }
 
     pub(super) fn apply(&mut self, event: &Event) {
@@ -43,6 +54,9 @@ impl Owners {
     }
 
     pub(super) fn insert(&mut self, uid: &Arc<str>, key: &Key) {
-        self.dependents.entry(uid.clone()).or_default().insert(key.clone());
+        self.dependents
+            .entry(uid.clone())
+            .or_default()
+            .insert(key.clone());
     }
 }

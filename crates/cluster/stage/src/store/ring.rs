@@ -39,7 +39,13 @@ pub struct Event {
 
 impl Event {
     pub(super) fn new(kind: EventKind, object: Arc<Stored>, previous: Option<Arc<Stored>>) -> Self {
-        Self { revision: object.revision, kind, object, previous, encodings: OnceLock::new() }
+        Self {
+            revision: object.revision,
+            kind,
+            object,
+            previous,
+            encodings: OnceLock::new(),
+        }
     }
 
     /// Returns the event as it goes over the wire in one representation, which `encode` writes at first use.

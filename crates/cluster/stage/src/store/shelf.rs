@@ -64,7 +64,11 @@ impl Chain {
         if self.newest.revision() <= revision {
             return self.newest.object();
         }
-        self.older.iter().rev().find(|version| version.revision() <= revision)?.object()
+        self.older
+            .iter()
+            .rev()
+            .find(|version| version.revision() <= revision)?
+            .object()
     }
 
     fn push(&mut self, version: Version) {
@@ -77,16 +81,31 @@ impl Chain {
             self.older = Vec::new();
             return;
         }
-        let newer = self.older.partition_point(|version| version.revision() <= revision);
-        let base_is_deleted =
-            newer.checked_sub(1).and_then(|base| self.older.get(base)).is_some_and(|base| base.object().is_none());
-        self.older.drain(..if base_is_deleted { newer } else { newer.saturating_sub(1) });
+        let newer = self
+            .older
+            .partition_point(|version| version.revision() <= revision);
+        let base_is_deleted = newer
+            .checked_sub(1)
+            .and_then(|base| self.older.get(base))
+            .is_some_and(|base| base.object().is_none());
+        self.older.drain(
+            ..if base_is_deleted {
+                newer
+            } else {
+                newer.saturating_sub(1)
+            },
+        );
     }
 }
 
 impl Shelf {
     pub(super) fn new(resource: ResourceKey) -> Self {
-        Self { resource, objects: RwLock::default(), ring: RwLock::default(), bell: watch::Sender::new(()) }
+        Self {
+            resource,
+            objects: RwLock::default(),
+            ring: RwLock::default(),
+            bell: watch::Sender::new(()),
+        }
     }
 
     fn objects(&self) -> RwLockReadGuard<'_, Objects> {
@@ -118,7 +137,10 @@ impl Shelf {
     /// Returns the key with the names that the shelf already holds, so that each is in memory once.
     pub(super) fn intern(&self, key: &Key) -> Key {
         let objects = self.objects();
-        let namespace = objects.namespaces.get_key_value(&key.namespace).map(|(namespace, _)| namespace);
+        let namespace = objects
+            .namespaces
+            .get_key_value(&key.namespace)
+            .map(|(namespace, _)| namespace);
         Key {
             resource: self.resource.clone(),
             namespace: namespace.unwrap_or(&key.namespace).clone(),
@@ -128,7 +150,8 @@ impl Shelf {
 
     /// Puts an object in that was stored before; there is no event for it.
     pub(super) fn restore(&self, object: Arc<Stored>) {
-        self.objects_mut().push(object.key.position(), Version::Present(object));
+        self.objects_mut()
+            .push(object.key.position(), Version::Present(object));
     }
 
     /// Makes an event true; returns its sequence number in the ring.
@@ -144,7 +167,9 @@ impl Shelf {
     /// Drops the versions of one object that are older than its version at a revision.
     pub(super) fn forget_before(&self, position: &Position, revision: u64) {
         let mut objects = self.objects_mut();
-        let Some(chain) = objects.chains.get_mut(position) else { return };
+        let Some(chain) = objects.chains.get_mut(position) else {
+            return;
+        };
         chain.forget_before(revision);
         if chain.older.is_empty() && chain.newest.object().is_none() && chain.newest.revision() <= revision {
             objects.remove(position);
@@ -181,8 +206,16 @@ impl Shelf {
         let mut items = Vec::with_capacity(limit.unwrap_or(objects.live).min(objects.live));
         items.extend(found.by_ref().take(limit.unwrap_or(usize::MAX)).cloned());
         let remaining = found.count();
-        let next = items.last().filter(|_| remaining > 0).map(|last| last.key.position());
-        Ok(Listing { revision, items, remaining, next })
+        let next = items
+            .last()
+            .filter(|_| remaining > 0)
+            .map(|last| last.key.position());
+        Ok(Listing {
+            revision,
+            items,
+            remaining,
+            next,
+        })
     }
 }
 
@@ -197,7 +230,13 @@ impl Objects {
             }
             None => {
                 *self.namespaces.entry(position.namespace.clone()).or_default() += 1;
-                self.chains.insert(position, Chain { newest: version, older: Vec::new() });
+                self.chains.insert(
+                    position,
+                    Chain {
+                        newest: version,
+                        older: Vec::new(),
+                    },
+                );
                 false
             }
         };

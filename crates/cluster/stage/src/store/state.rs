@@ -40,7 +40,11 @@ impl State {
     }
 
     pub(super) fn shelf(&self, resource: &ResourceKey) -> Option<Arc<Shelf>> {
-        self.shelves.read().unwrap_or_else(PoisonError::into_inner).get(resource).cloned()
+        self.shelves
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(resource)
+            .cloned()
     }
 
     pub(super) fn shelf_or_new(&self, resource: &ResourceKey) -> Arc<Shelf> {
@@ -48,7 +52,10 @@ impl State {
             return shelf;
         }
         let mut shelves = self.shelves.write().unwrap_or_else(PoisonError::into_inner);
-        shelves.entry(resource.clone()).or_insert_with(|| Arc::new(Shelf::new(resource.clone()))).clone()
+        shelves
+            .entry(resource.clone())
+            .or_insert_with(|| Arc::new(Shelf::new(resource.clone())))
+            .clone()
     }
 
     /// Returns all shelves, sorted by resource.

@@ -37,9 +37,31 @@ impl Stored {
         Self::assemble(key, revision, bytes, revision_at, summary)
     }
 
-    pub(super) fn assemble(key: Key, revision: u64, bytes: Bytes, revision_at: u32, summary: Summary) -> Self {
-        let Summary { labels, uid, owners, generation, deleting } = summary;
-        Self { key, revision, bytes, labels, uid, owners, generation, deleting, revision_at }
+    pub(super) fn assemble(
+        key: Key,
+        revision: u64,
+        bytes: Bytes,
+        revision_at: u32,
+        summary: Summary,
+    ) -> Self {
+        let Summary {
+            labels,
+            uid,
+            owners,
+            generation,
+            deleting,
+        } = summary;
+        Self {
+            key,
+            revision,
+            bytes,
+            labels,
+            uid,
+            owners,
+            generation,
+            deleting,
+            revision_at,
+        }
     }
 
     /// Returns the same object as of another revision: what a deletion shows of it.
@@ -69,9 +91,8 @@ impl Stored {
 
 /// Reads what was stored: serde's reader is the faster one, but gives up at a depth that the API allows.
 fn read_deep(bytes: &[u8]) -> Result<Value, serde_json::Error> {
-    serde_json::from_slice(bytes).or_else(|error| {
-        goyaml::json::to_value(bytes, goyaml::ReadOptions::default()).map_err(|_| error)
-    })
+    serde_json::from_slice(bytes)
+        .or_else(|error| goyaml::json::to_value(bytes, goyaml::ReadOptions::default()).map_err(|_| error))
 }
 
 /// What is known of an object without parsing it.
@@ -141,7 +162,11 @@ impl Summary {
         Self {
             labels: labels.as_object().map(Labels::of).unwrap_or_default(),
             uid: uid.as_str().unwrap_or_default().into(),
-            owners: owners.iter().filter_map(|owner| owner.get("uid")?.as_str()).map(Arc::from).collect(),
+            owners: owners
+                .iter()
+                .filter_map(|owner| owner.get("uid")?.as_str())
+                .map(Arc::from)
+                .collect(),
             generation: generation.as_i64().unwrap_or_default(),
             deleting: !deletion_timestamp.is_null(),
         }
@@ -169,12 +194,17 @@ impl Labels {
                 ends.push(text.len() as u32);
             }
         }
-        Self { text: text.into(), ends: ends.into() }
+        Self {
+            text: text.into(),
+            ends: ends.into(),
+        }
     }
 
     /// Returns the value of a label.
     pub fn get(&self, key: &str) -> Option<&str> {
-        self.iter().find(|(candidate, _)| *candidate == key).map(|(_, value)| value)
+        self.iter()
+            .find(|(candidate, _)| *candidate == key)
+            .map(|(_, value)| value)
     }
 
     /// Returns whether there is no label.
@@ -226,7 +256,10 @@ mod tests {
             assert_eq!(summary.labels.get("odd"), None);
             assert_eq!(summary.labels.len(), 3);
             assert_eq!(&*summary.uid, "u-1");
-            assert_eq!(summary.owners.iter().map(|owner| &**owner).collect::<Vec<_>>(), ["o-1", "o-2"]);
+            assert_eq!(
+                summary.owners.iter().map(|owner| &**owner).collect::<Vec<_>>(),
+                ["o-1", "o-2"]
+            );
             assert_eq!(summary.generation, 4);
             assert!(summary.deleting);
         }

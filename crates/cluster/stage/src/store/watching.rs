@@ -59,7 +59,10 @@ impl Watch {
         // Read with the ring in hand: nothing falls out of it between the check and the choice of the place.
         let oldest = state.compacted.load(Ordering::Acquire).max(ring.floor());
         if since < oldest {
-            return Err(Expired { requested: since, oldest });
+            return Err(Expired {
+                requested: since,
+                oldest,
+            });
         }
         let next = ring.after(since);
         drop(ring);
@@ -126,8 +129,15 @@ impl Watch {
                 // First the revision, then the ring: what was published by then is in the ring.
                 let published = self.state.published.load(Ordering::Acquire);
                 let ring = self.shelf.ring();
-                let nothing_new = ring.from(self.next).next().is_none_or(|event| event.revision > published);
-                if self.next >= ring.first() && nothing_new { published.max(self.taken) } else { self.taken }
+                let nothing_new = ring
+                    .from(self.next)
+                    .next()
+                    .is_none_or(|event| event.revision > published);
+                if self.next >= ring.first() && nothing_new {
+                    published.max(self.taken)
+                } else {
+                    self.taken
+                }
             }
         }
     }
@@ -149,7 +159,11 @@ impl Watch {
         let published = self.state.published.load(Ordering::Acquire);
         let ring = self.shelf.ring();
         if self.next < ring.first() {
-            return Err(Expired { requested: self.taken, oldest: ring.floor() }.into());
+            return Err(Expired {
+                requested: self.taken,
+                oldest: ring.floor(),
+            }
+            .into());
         }
         let mut shown = 0;
         for event in ring.from(self.next) {
@@ -159,7 +173,10 @@ impl Watch {
             self.next += 1;
             self.taken = self.taken.max(event.revision);
             let is_wanted = event.revision > self.since
-                && self.namespace.as_ref().is_none_or(|namespace| *namespace == event.object.key.namespace);
+                && self
+                    .namespace
+                    .as_ref()
+                    .is_none_or(|namespace| *namespace == event.object.key.namespace);
             if is_wanted {
                 show(event);
                 shown += 1;
