@@ -217,6 +217,6 @@ impl Watch {
 }
 
 /// Escapes what has a meaning in a query.
-pub fn escape(value: &str) -> String {
+pub(crate) fn escape(value: &str) -> String {
     percent_encoding::utf8_percent_encode(value, percent_encoding::NON_ALPHANUMERIC).to_string()
 }

@@ -24,7 +24,7 @@ tokio::task_local! {
 }
 
 /// A case that is a function.
-pub type Function = fn(Arc<Context>) -> Pin<Box<dyn Future<Output = ()> + Send>>;
+pub(crate) type Function = fn(Arc<Context>) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// One case.
 #[derive(Clone)]

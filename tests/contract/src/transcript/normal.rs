@@ -10,7 +10,7 @@ static TIME: LazyLock<Regex> =
 static UID: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"));
 static REVISION: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"((?i:resource ?version)[a-zA-Z ]*: )(\d+)"));
+    LazyLock::new(|| pattern(r#"((?i:resource ?version)[a-zA-Z ]*(?:: | \(|\\*":\\*"))(\d+)"#));
 static TOKEN: LazyLock<Regex> = LazyLock::new(|| pattern(r"eyJ[\w-]+\.[\w-]+\.[\w-]+"));
 
 fn pattern(text: &str) -> Regex {
