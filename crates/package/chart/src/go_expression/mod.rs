@@ -56,10 +56,17 @@ impl Expression {
     }
 
     /// Returns the first match; nothing where there is none.
-    pub(crate) fn find<'text>(&self, text: &'text [u8]) -> &'text [u8] {
+    pub fn find<'text>(&self, text: &'text [u8]) -> &'text [u8] {
         let haystack = Haystack::new(text);
         let found = self.regex.find(haystack.lossy.as_ref());
         found.map_or(&[], |found| haystack.original(found.range()))
+    }
+
+    /// Returns the matches that don't overlap, at most so many of them.
+    pub fn find_up_to<'text>(&self, text: &'text [u8], limit: usize) -> Vec<&'text [u8]> {
+        let haystack = Haystack::new(text);
+        let found = self.regex.find_iter(haystack.lossy.as_ref()).take(limit);
+        found.map(|found| haystack.original(found.range())).collect()
     }
 }
 

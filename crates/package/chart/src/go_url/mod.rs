@@ -126,7 +126,8 @@ impl Url {
         Ok(())
     }
 
-    fn encoded_path(&self) -> Vec<u8> {
+    /// Returns the path as it stands in the address, encoded.
+    pub fn encoded_path(&self) -> Vec<u8> {
         match &self.written_path {
             Some(written) => written.clone(),
             None if self.path == b"*" => self.path.clone(),
@@ -135,7 +136,7 @@ impl Url {
     }
 
     /// Returns the host without port and brackets.
-    pub(crate) fn hostname(&self) -> &[u8] {
+    pub fn hostname(&self) -> &[u8] {
         let host = self.host.as_slice();
         let host = match host.iter().rposition(|byte| *byte == b':') {
             Some(colon) if is_optional_port(&host[colon..]) => &host[..colon],
