@@ -37,8 +37,17 @@ pub const WATCH_CONTENT_TYPE: &str = "application/vnd.kubernetes.protobuf;stream
 /// levels for each level of their schema, and those have a few dozen.
 pub const MAXIMUM_DEPTH: usize = 200;
 
+/// How many objects one body may become, at all levels together.
+///
+/// An empty message is two bytes and becomes an object of some hundreds, with the fields that Go writes though they are
+/// empty. A body of 3 MiB would take gigabytes; objects that people write have a dozen bytes or more for each part.
+pub const MAXIMUM_OBJECTS: usize = 250_000;
+
 /// What every object in this form starts with.
 const MAGIC: [u8; 4] = *b"k8s\0";
+
+/// The kinds of discovery that the API server sends without a version.
+const UNVERSIONED: [&str; 4] = ["APIGroup", "APIGroupList", "APIResourceList", "APIVersions"];
 
 /// An object that came as protobuf.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,17 +80,29 @@ pub fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
     Table::get().kinds()
 }
 
+/// Returns the version and the kind that an envelope names, either of which may be empty; `None` if there is no
+/// envelope. What is in it isn't read, so this tells what a body that can't be read was meant to be.
+pub fn kind_of(bytes: &[u8]) -> Option<(String, String)> {
+    let envelope = Envelope::read(bytes.strip_prefix(&MAGIC)?).ok()?;
+    Some((envelope.api_version, envelope.kind))
+}
+
 /// Reads an object, whose envelope must name its kind.
 pub fn decode(bytes: &[u8]) -> Result<Decoded, ProtobufError> {
-    decode_at(bytes, None, 0)
+    decode_with(&Decoder::new(Table::get()), bytes, None, 0)
 }
 
 /// Reads an object, and takes it for one of `default` as far as its envelope doesn't say.
 pub fn decode_or_default(bytes: &[u8], default: DefaultKind<'_>) -> Result<Decoded, ProtobufError> {
-    decode_at(bytes, Some(default), 0)
+    decode_with(&Decoder::new(Table::get()), bytes, Some(default), 0)
 }
 
-fn decode_at(bytes: &[u8], default: Option<DefaultKind<'_>>, depth: usize) -> Result<Decoded, ProtobufError> {
+fn decode_with(
+    decoder: &Decoder,
+    bytes: &[u8],
+    default: Option<DefaultKind<'_>>,
+    depth: usize,
+) -> Result<Decoded, ProtobufError> {
     if bytes.is_empty() {
         return Err(ProtobufError::EmptyData);
     }
@@ -109,12 +130,11 @@ fn decode_at(bytes: &[u8], default: Option<DefaultKind<'_>>, depth: usize) -> Re
     if api_version.is_empty() {
         return Err(ProtobufError::MissingVersion { kind });
     }
-    let table = Table::get();
-    let Some(message) = table.of_kind(&api_version, &kind) else {
+    let Some(message) = decoder.of_kind(&api_version, &kind) else {
         return Err(ProtobufError::UnknownKind { api_version, kind });
     };
     let mut object = Map::new();
-    Decoder::new(table).object(message, raw, &mut object, depth)?;
+    decoder.object(message, raw, &mut object, depth)?;
     if message.form == Form::Object {
         object.insert("apiVersion".to_owned(), Value::String(api_version.clone()));
         object.insert("kind".to_owned(), Value::String(kind.clone()));
@@ -194,25 +214,22 @@ impl<'b> Envelope<'b> {
 /// Keys that the kind has no field for are left out.
 pub fn encode(value: &Value) -> Result<Vec<u8>, EncodeError> {
     let object = value.as_object().ok_or(EncodeError::NoKind)?;
-    let text = |name| {
-        object
-            .get(name)
-            .and_then(Value::as_str)
-            .filter(|text| !text.is_empty())
-    };
-    let (Some(api_version), Some(kind)) = (text("apiVersion"), text("kind")) else {
-        return Err(EncodeError::NoKind);
-    };
-    encode_as(api_version, kind, object)
+    let text = |name| object.get(name).and_then(Value::as_str).unwrap_or_default();
+    encode_as(text("apiVersion"), text("kind"), object)
 }
 
 fn encode_as(api_version: &str, kind: &str, object: &Map<String, Value>) -> Result<Vec<u8>, EncodeError> {
     let table = Table::get();
-    let unknown = || EncodeError::UnknownKind {
+    let message: &'static Message = match (api_version, kind) {
+        (_, "") => return Err(EncodeError::NoKind),
+        ("", kind) if UNVERSIONED.contains(&kind) => table.of_kind("v1", kind),
+        ("", _) => return Err(EncodeError::NoKind),
+        (api_version, kind) => table.of_kind(api_version, kind),
+    }
+    .ok_or_else(|| EncodeError::UnknownKind {
         api_version: api_version.to_owned(),
         kind: kind.to_owned(),
-    };
-    let message: &'static Message = table.of_kind(api_version, kind).ok_or_else(unknown)?;
+    })?;
     let mut encoder = Encoder::new(table);
     encoder.out.delimited(4, &[]);
     encoder.out.delimited(3, &[]);

@@ -1,5 +1,7 @@
 //! From bytes to the JSON value that Go writes for the same object.
 
+use std::cell::Cell;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Map, Number, Value};
@@ -8,16 +10,26 @@ use super::error::ProtobufError;
 use super::instant::{Instant, Precision};
 use super::table::{Field, Form, Message, Shape, Table, Type};
 use super::wire::{DELIMITED, FIXED64, Reader, VARINT};
-use super::{MAGIC, MAXIMUM_DEPTH};
+use super::{MAGIC, MAXIMUM_DEPTH, MAXIMUM_OBJECTS};
 
 /// Reads messages by the table.
 pub(super) struct Decoder {
     table: &'static Table,
+    /// How many objects were made so far.
+    objects: Cell<usize>,
 }
 
 impl Decoder {
     pub(super) const fn new(table: &'static Table) -> Self {
-        Self { table }
+        Self {
+            table,
+            objects: Cell::new(0),
+        }
+    }
+
+    /// Returns the message of a kind.
+    pub(super) fn of_kind(&self, api_version: &str, kind: &str) -> Option<&'static Message> {
+        self.table.of_kind(api_version, kind)
     }
 
     /// Reads a message's fields into an object, and adds those that Go's JSON has though they weren't written.
@@ -32,6 +44,11 @@ impl Decoder {
     ) -> Result<(), ProtobufError> {
         if depth > MAXIMUM_DEPTH {
             return Err(ProtobufError::TooDeep { limit: MAXIMUM_DEPTH });
+        }
+        if self.objects.get() > MAXIMUM_OBJECTS {
+            return Err(ProtobufError::TooMany {
+                limit: MAXIMUM_OBJECTS,
+            });
         }
         let mut reader = Reader::new(bytes);
         while let Some(tag) = reader.tag(message.name)? {
@@ -164,7 +181,7 @@ impl Decoder {
             Type::MicroTime => instant(Precision::Microseconds),
             Type::Quantity => quantity(bytes),
             Type::IntegerOrText => integer_or_text(bytes),
-            Type::Raw => raw(field, bytes, depth),
+            Type::Raw => self.raw(field, bytes, depth),
             Type::Json => json(field, only_bytes(bytes, "FieldsV1")?.unwrap_or_default()),
             Type::Texts => texts(bytes),
             Type::Message(number) => self.message(self.table.message(number), bytes, depth + 1),
@@ -179,8 +196,18 @@ impl Decoder {
         Ok(in_form(message, object))
     }
 
+    /// Reads an object of any kind: JSON mostly, protobuf within the events of a watch.
+    fn raw(&self, field: &'static Field, bytes: &[u8], depth: usize) -> Result<Value, ProtobufError> {
+        let bytes = only_bytes(bytes, "RawExtension")?.unwrap_or_default();
+        if bytes.starts_with(&MAGIC) {
+            return Ok(super::decode_with(self, bytes, None, depth + 1)?.value);
+        }
+        json(field, bytes)
+    }
+
     /// Adds the fields that Go's JSON has even if nothing was written for them.
     fn complete(&self, message: &Message, object: &mut Map<String, Value>) {
+        self.objects.set(self.objects.get() + 1);
         for field in &message.fields {
             match (field.shape, field.value) {
                 (_, Type::Message(number)) if field.inlined => {
@@ -407,15 +434,6 @@ fn integer_or_text(bytes: &[u8]) -> Result<Value, ProtobufError> {
         1 => Ok(Value::String(text(words))),
         _ => Err(ProtobufError::IntegerOrText),
     }
-}
-
-/// Reads an object of any kind: JSON mostly, protobuf within the events of a watch.
-fn raw(field: &'static Field, bytes: &[u8], depth: usize) -> Result<Value, ProtobufError> {
-    let bytes = only_bytes(bytes, "RawExtension")?.unwrap_or_default();
-    if bytes.starts_with(&MAGIC) {
-        return Ok(super::decode_at(bytes, None, depth + 1)?.value);
-    }
-    json(field, bytes)
 }
 
 fn json(field: &'static Field, bytes: &[u8]) -> Result<Value, ProtobufError> {

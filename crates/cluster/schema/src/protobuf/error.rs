@@ -83,6 +83,12 @@ pub enum ProtobufError {
         /// The limit.
         limit: usize,
     },
+    /// There are more messages than [`MAXIMUM_OBJECTS`](super::MAXIMUM_OBJECTS).
+    #[error("proto: the object has more than {limit} parts")]
+    TooMany {
+        /// The limit.
+        limit: usize,
+    },
     /// A quantity can't be read.
     #[error(transparent)]
     Quantity(#[from] QuantityError),
