@@ -10,14 +10,19 @@
 //! - [`lists`]: lists whose items must differ
 //! - [`metadata`], [`embedded`], [`name_rules`]: metadata, of resources and of resources inside resources
 //! - [`resource`]: a custom resource as a whole
+//! - [`definition`]: CustomResourceDefinitions: defaults and checks
+//! - [`names`]: which names of a definition are accepted
 
 pub mod default;
+pub mod definition;
 pub mod demands;
+mod document;
 pub mod embedded;
 pub mod formats;
 pub mod lists;
 pub mod metadata;
 pub mod name_rules;
+pub mod names;
 pub mod pattern;
 pub mod prune;
 pub mod read;

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value};
 
-pub use self::rules::{validate, validate_update};
+pub use self::rules::{NameRule, validate, validate_update};
 use crate::{FieldErrorKind, FieldPath};
 
 /// What to do with a known field whose value can't be read.

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use thiserror::Error;
 
+use super::document::Document;
 use super::{Demands, Pattern, Rule};
 use crate::{ListType, MapType, Reference, Schema, Type};
 
@@ -46,7 +47,7 @@ fn read_at(document: &Value, depth: usize) -> Result<Schema, ReadError> {
     let Some(fields) = document.as_object() else {
         return Ok(Schema::default());
     };
-    let node = Node(fields);
+    let node = Document(fields);
     node.refuse_unsupported()?;
     let schema_of = |value: &Value| read_at(value, depth + 1);
     let demands = node.demands(depth)?;
@@ -104,51 +105,8 @@ fn inline(schema: Schema) -> Reference {
     Reference::Inline(Arc::new(schema))
 }
 
-struct Node<'a>(&'a Map<String, Value>);
-
-impl<'a> Node<'a> {
-    fn text(&self, name: &str) -> Option<&'a str> {
-        self.0
-            .get(name)
-            .and_then(Value::as_str)
-            .filter(|text| !text.is_empty())
-    }
-
-    fn flag(&self, name: &str) -> bool {
-        self.0.get(name).and_then(Value::as_bool).unwrap_or_default()
-    }
-
-    fn object(&self, name: &str) -> Option<&'a Map<String, Value>> {
-        self.0
-            .get(name)
-            .and_then(Value::as_object)
-            .filter(|object| !object.is_empty())
-    }
-
-    fn items(&self, name: &str) -> &'a [Value] {
-        self.0
-            .get(name)
-            .and_then(Value::as_array)
-            .map_or(&[], Vec::as_slice)
-    }
-
-    fn texts<T: From<&'a str>>(&self, name: &str) -> Vec<T> {
-        self.items(name)
-            .iter()
-            .filter_map(Value::as_str)
-            .map(Into::into)
-            .collect()
-    }
-
-    fn number(&self, name: &str) -> Option<f64> {
-        self.0.get(name).and_then(Value::as_f64)
-    }
-
-    fn count(&self, name: &str) -> Option<i64> {
-        self.0.get(name).and_then(Value::as_i64)
-    }
-
-    fn refuse_unsupported(&self) -> Result<(), ReadError> {
+impl Document<'_> {
+    fn refuse_unsupported(self) -> Result<(), ReadError> {
         for (name, shown) in [("id", "id"), ("$schema", "schema"), ("$ref", "$ref")] {
             if self.text(name).is_some() {
                 return Err(ReadError::Unsupported(shown));
@@ -172,7 +130,7 @@ impl<'a> Node<'a> {
         Ok(())
     }
 
-    fn value_type(&self) -> Type {
+    fn value_type(self) -> Type {
         if self.flag("x-kubernetes-int-or-string") {
             return Type::IntegerOrString;
         }
@@ -187,14 +145,14 @@ impl<'a> Node<'a> {
         }
     }
 
-    fn clauses(&self, name: &str, depth: usize) -> Result<Vec<Schema>, ReadError> {
+    fn clauses(self, name: &str, depth: usize) -> Result<Vec<Schema>, ReadError> {
         self.items(name)
             .iter()
             .map(|clause| read_at(clause, depth + 1))
             .collect()
     }
 
-    fn demands(&self, depth: usize) -> Result<Option<Box<Demands>>, ReadError> {
+    fn demands(self, depth: usize) -> Result<Option<Box<Demands>>, ReadError> {
         let demands = Demands {
             minimum: self.number("minimum"),
             exclusive_minimum: self.flag("exclusiveMinimum"),
