@@ -19,7 +19,7 @@ const MAGIC: &[u8] = b"redb\x1A\x0A\xA9\x0D\x0A";
 #[derive(Debug)]
 pub(super) struct Directory {
     path: PathBuf,
-    _lock: File,
+    lock: File,
 }
 
 impl Directory {
@@ -58,7 +58,7 @@ impl Directory {
             .and_then(|()| writeln!(lock, "{}", std::process::id()));
         Ok(Self {
             path: path.to_owned(),
-            _lock: lock,
+            lock,
         })
     }
 
@@ -68,6 +68,13 @@ impl Directory {
 
     pub(super) fn database_path(&self) -> PathBuf {
         self.path.join(DATABASE)
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        // Closing the file is not enough while a process that is just being started still has a copy of it.
+        let _ = self.lock.unlock();
     }
 }
 

@@ -209,11 +209,18 @@ fn read(path: &Path, opener: &Opener, report: &mut RepairReport) -> Result<(Data
             .unwrap_or_else(|_| Err(LoadError::Damaged("its pages contradict each other".into())))
     };
     let doubtful = report.restored_bytes > 0;
-    let outcome = match attempt(doubtful) {
-        Err(LoadError::Unreadable(_) | LoadError::Damaged(_)) if !doubtful => attempt(true),
-        Ok((_, content, _)) if !doubtful && !content.torn.is_empty() => attempt(true),
-        outcome => outcome,
+    let mut outcome = attempt(doubtful);
+    let is_damaged = match &outcome {
+        Ok((_, content, _)) => !content.torn.is_empty(),
+        Err(LoadError::Unreadable(error)) => !matches!(error, redb::Error::DatabaseAlreadyOpen),
+        Err(LoadError::Damaged(_)) => true,
+        Err(LoadError::Format(_)) => false,
     };
+    if is_damaged && !doubtful {
+        // The first one has to let go of the file.
+        drop(outcome);
+        outcome = attempt(true);
+    }
     report.unclean_shutdown = unclean.get();
     let path = path.to_owned();
     match outcome {
@@ -223,6 +230,13 @@ fn read(path: &Path, opener: &Opener, report: &mut RepairReport) -> Result<(Data
         }
         Err(LoadError::Format(found)) => Err(StoreError::Format { path, found }),
         Err(LoadError::Damaged(what)) => Err(StoreError::Damaged { path, what }),
+        Err(LoadError::Unreadable(redb::Error::DatabaseAlreadyOpen)) => {
+            let directory = path.parent().unwrap_or(&path).to_owned();
+            Err(StoreError::InUse {
+                directory,
+                holder: "another program".into(),
+            })
+        }
         Err(LoadError::Unreadable(redb::Error::Io(source))) => Err(StoreError::Io { path, source }),
         Err(LoadError::Unreadable(error)) => Err(StoreError::Damaged {
             path,
