@@ -201,16 +201,18 @@ fn take_descriptions(shape: &mut Value) -> BTreeMap<String, Value> {
 }
 
 /// Takes the kind out of a definition, as `group/version/kind`. Definitions that belong to every group at once, such as
-/// `DeleteOptions`, have none: which groups they name depends on the document they are in.
+/// `DeleteOptions`, keep theirs: which of them are told depends on the document they are in.
 fn take_kind(shape: &mut Value) -> String {
-    let kinds = shape
-        .as_object_mut()
-        .and_then(|fields| fields.remove("x-kubernetes-group-version-kind"));
-    match kinds.as_ref().and_then(Value::as_array).map(Vec::as_slice) {
-        Some([only]) => {
-            let part = |key: &str| only.get(key).and_then(Value::as_str).unwrap_or_default();
-            format!("{}/{}/{}", part("group"), part("version"), part("kind"))
-        }
-        _ => String::new(),
-    }
+    let Some(fields) = shape.as_object_mut() else {
+        return String::new();
+    };
+    let kinds = fields
+        .get("x-kubernetes-group-version-kind")
+        .and_then(Value::as_array)
+        .map(Vec::as_slice);
+    let Some([only]) = kinds else { return String::new() };
+    let part = |key: &str| only.get(key).and_then(Value::as_str).unwrap_or_default();
+    let kind = format!("{}/{}/{}", part("group"), part("version"), part("kind"));
+    fields.remove("x-kubernetes-group-version-kind");
+    kind
 }

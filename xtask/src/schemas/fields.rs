@@ -12,7 +12,13 @@ const PROGRAM: &str = include_str!("fields.go");
 /// The release of Kubernetes' Go modules whose types are asked.
 const RELEASE: &str = "v0.36.3";
 
-const MODULES: [&str; 5] = ["api", "apiextensions-apiserver", "apimachinery", "client-go", "kube-aggregator"];
+const MODULES: [&str; 5] = [
+    "api",
+    "apiextensions-apiserver",
+    "apimachinery",
+    "client-go",
+    "kube-aggregator",
+];
 
 /// Returns the fields by definition, from the given file or else by running the program; needs Go then.
 ///
@@ -24,16 +30,27 @@ pub(super) fn read(source: Option<&str>) -> Result<BTreeMap<String, String>, Box
         None => run()?,
     };
     let lines = text.lines().filter_map(|line| line.split_once('\t'));
-    Ok(lines.map(|(definition, fields)| (definition.to_owned(), fields.to_owned())).collect())
+    Ok(lines
+        .map(|(definition, fields)| (definition.to_owned(), fields.to_owned()))
+        .collect())
 }
 
 fn run() -> Result<String, Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
-    let requirements: String = MODULES.iter().map(|module| format!("require k8s.io/{module} {RELEASE}\n")).collect();
-    fs::write(folder.path().join("go.mod"), format!("module fields\n\ngo 1.26.0\n\n{requirements}"))?;
+    let requirements: String = MODULES
+        .iter()
+        .map(|module| format!("require k8s.io/{module} {RELEASE}\n"))
+        .collect();
+    fs::write(
+        folder.path().join("go.mod"),
+        format!("module fields\n\ngo 1.26.0\n\n{requirements}"),
+    )?;
     fs::write(folder.path().join("main.go"), PROGRAM)?;
-    let output =
-        Command::new("go").args(["run", "."]).env("GOFLAGS", "-mod=mod").current_dir(folder.path()).output()?;
+    let output = Command::new("go")
+        .args(["run", "."])
+        .env("GOFLAGS", "-mod=mod")
+        .current_dir(folder.path())
+        .output()?;
     if !output.status.success() {
         return Err(format!("go run failed: {}", String::from_utf8_lossy(&output.stderr)).into());
     }

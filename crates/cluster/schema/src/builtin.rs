@@ -127,7 +127,11 @@ pub fn definition(name: &str) -> Option<&'static Schema> {
 /// Returns how Go holds the values of a definition.
 pub(crate) fn record(name: &str) -> Option<&'static Record> {
     let entry = INDEX.entry(name)?;
-    Some(entry.record.get_or_init(|| Record::read(entry.name, entry.fields)))
+    Some(
+        entry
+            .record
+            .get_or_init(|| Record::read(entry.name, entry.fields)),
+    )
 }
 
 /// Returns the name of the definition of a kind; the core group is empty.
@@ -169,6 +173,27 @@ impl Descriptions {
     pub(crate) fn by_definition(&self) -> BTreeMap<&str, &str> {
         self.0.lines().filter_map(|line| line.split_once('\t')).collect()
     }
+}
+
+/// Returns the descriptions of fields, each named by its definition and itself; empty for what has none.
+///
+/// This unpacks all descriptions: ask for many at once, and keep them.
+pub fn field_descriptions(fields: &[(&str, &str)]) -> Vec<String> {
+    let descriptions = Descriptions::unpack();
+    let by_definition = descriptions.by_definition();
+    let mut read: BTreeMap<&str, BTreeMap<String, String>> = BTreeMap::new();
+    fields
+        .iter()
+        .map(|&(definition, field)| {
+            let texts = read.entry(definition).or_insert_with(|| {
+                by_definition
+                    .get(definition)
+                    .and_then(|line| serde_json::from_str(line).ok())
+                    .unwrap_or_default()
+            });
+            texts.get(field).cloned().unwrap_or_default()
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -104,13 +104,23 @@ impl Record {
 }
 
 impl Held {
+    /// Returns the type of this form that has no name of its own.
+    pub(crate) fn of(form: Form) -> Self {
+        Self { form, named: None }
+    }
+
     fn read(place: &Reference, names: &[&'static str]) -> Self {
-        let (own, inner) = names.split_first().map_or((&"", names), |(own, inner)| (own, inner));
+        let (own, inner) = names
+            .split_first()
+            .map_or((&"", names), |(own, inner)| (own, inner));
         let form = match place {
             Reference::Inline(schema) => Form::of_schema(schema, inner),
             Reference::Definition { name, .. } => Form::of_definition(name),
         };
-        Self { form, named: (!own.is_empty()).then_some(*own) }
+        Self {
+            form,
+            named: (!own.is_empty()).then_some(*own),
+        }
     }
 
     /// Returns the type's name as Go prints it, such as `[]v1.Container`.
@@ -175,7 +185,9 @@ impl Form {
             super::JSON_SCHEMA_OR_LIST => Self::SchemaOrList,
             super::JSON_SCHEMA_OR_NAMES => Self::SchemaOrNames,
             _ => match super::INDEX.entry(name) {
-                Some(entry) if super::definition(name).is_some_and(|schema| !schema.preserve_unknown_fields) => {
+                Some(entry)
+                    if super::definition(name).is_some_and(|schema| !schema.preserve_unknown_fields) =>
+                {
                     Self::Record(entry.name)
                 }
                 _ => Self::Raw,
