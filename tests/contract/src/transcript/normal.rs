@@ -26,6 +26,8 @@ pub(super) struct Names {
     id: String,
     known: Vec<(&'static str, Vec<String>)>,
     keep_managed_fields: bool,
+    /// Which columns of the last table are ages: later events of a watch don't repeat the columns.
+    ages: Vec<usize>,
 }
 
 impl Names {
@@ -76,7 +78,7 @@ impl Names {
         if !self.keep_managed_fields {
             map.remove("managedFields");
         }
-        blank_ages(map);
+        self.blank_ages(map);
         if let (Some(Value::String(prefix)), Some(Value::String(name))) = (map.get("generateName"), map.get("name"))
             && name.len() == prefix.len() + 5
             && name.starts_with(prefix.as_str())
@@ -98,6 +100,8 @@ impl Names {
                         continue;
                     };
                 }
+                // It is made of names that the case picked.
+                ("storageVersionHash", Value::String(hash)) => "<hash>".clone_into(hash),
                 ("continue", Value::String(token)) if !token.is_empty() => {
                     *token = self.placeholder("continue", token);
                 }
@@ -113,7 +117,34 @@ impl Names {
         }
     }
 
+    /// An age is how long the run took so far.
+    fn blank_ages(&mut self, table: &mut Map<String, Value>) {
+        if let Some(Value::Array(columns)) = table.get("columnDefinitions") {
+            let is_age = |column: &Value| column["type"] == "date" || column["name"] == "Age";
+            self.ages =
+                columns.iter().enumerate().filter(|(_, column)| is_age(column)).map(|(index, _)| index).collect();
+        }
+        let Some(Value::Array(rows)) = table.get_mut("rows") else { return };
+        for row in rows {
+            for index in &self.ages {
+                if let Some(cell) = row.pointer_mut(&format!("/cells/{index}"))
+                    && cell.as_str().is_some_and(|age| !age.starts_with('<'))
+                {
+                    *cell = Value::from("<age>");
+                }
+            }
+        }
+    }
+
     fn text(&mut self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for (kind, values) in &self.known {
+            if *kind == "name" {
+                for (index, name) in values.iter().enumerate() {
+                    text = text.replace(name, &format!("<name{}>", index + 1));
+                }
+            }
+        }
         let text = text.replace(&self.id, "{id}");
         let text = TIME.replace_all(&text, "<time>").into_owned();
         let text = UID
@@ -127,27 +158,6 @@ impl Names {
                 format!("{}{}", &found[1], self.placeholder("rv", &found[2]))
             })
             .into_owned()
-    }
-}
-
-/// An age is how long the run took so far.
-fn blank_ages(table: &mut Map<String, Value>) {
-    let Some(Value::Array(columns)) = table.get("columnDefinitions") else { return };
-    let ages: Vec<usize> = columns
-        .iter()
-        .enumerate()
-        .filter(|(_, column)| column["type"] == "date" || column["name"] == "Age")
-        .map(|(index, _)| index)
-        .collect();
-    let Some(Value::Array(rows)) = table.get_mut("rows") else { return };
-    for row in rows {
-        for index in &ages {
-            if let Some(cell) = row.pointer_mut(&format!("/cells/{index}"))
-                && cell.as_str().is_some_and(|age| !age.starts_with('<'))
-            {
-                *cell = Value::from("<age>");
-            }
-        }
     }
 }
 

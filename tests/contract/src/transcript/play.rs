@@ -79,7 +79,8 @@ async fn ask(context: &Context, exchange: &Exchange, names: &Names, path: &str, 
         let Some(condition) = exchange.directive("until") else { return answer };
         let (field, wanted) = condition.split_once(" = ").unwrap_or_else(|| panic!("{what}: until what?"));
         let seen = field_of(&answer.json_or_null(), field);
-        if seen == yaml(what, wanted) || (field == "code" && answer.status.to_string() == wanted) {
+        let wanted = names.fill(wanted);
+        if seen == yaml(what, &wanted) || (field == "code" && answer.status.to_string() == wanted) {
             return answer;
         }
         assert!(
@@ -125,6 +126,11 @@ fn yaml(what: &str, text: &str) -> Value {
 /// JSON, the events of a watch, or text.
 fn value_of(answer: &Answer) -> Value {
     if let Ok(value) = serde_json::from_slice(&answer.body) {
+        return value;
+    }
+    if answer.header("Content-Type").starts_with("application/yaml")
+        && let Ok(value) = goyaml::to_value(&answer.body)
+    {
         return value;
     }
     let events: Result<Vec<Value>, _> =
