@@ -3,7 +3,7 @@
 //! ```text
 //!  write ─► Order (encoded) ─► queue ─► Batch (decided, in turn) ─► Journal (one commit) ─► Ledger (published)
 //!                                                                                              │
-//!  get, list ◄── Shelf: versions of each object since the last compaction ◄────────────────────┤
+//!  get, list ◄── Stock: versions of each object since the last compaction ◄────────────────────┤
 //!  watch     ◄── Ring: recent events of each resource, shared by all watchers ◄────────────────┘
 //! ```
 //!
@@ -20,8 +20,8 @@ mod listing;
 mod opening;
 mod owners;
 mod ring;
-mod shelf;
 mod state;
+mod stock;
 mod stored;
 #[cfg(test)]
 mod tests;
@@ -271,8 +271,8 @@ impl Store {
                 None => Ok(present),
             }
         };
-        match self.state.shelf(resource) {
-            Some(shelf) => shelf.list(namespace, after, limit, revision),
+        match self.state.stock(resource) {
+            Some(stock) => stock.list(namespace, after, limit, revision),
             None => Ok(Listing {
                 revision: revision()?,
                 items: Vec::new(),
@@ -289,7 +289,7 @@ impl Store {
         namespace: Option<&str>,
         since: u64,
     ) -> Result<Watch, Expired> {
-        Watch::start(&self.state, self.state.shelf_or_new(resource), namespace, since)
+        Watch::start(&self.state, self.state.stock_or_new(resource), namespace, since)
     }
 
     /// Returns the objects that name an owner with this uid, sorted by key.
@@ -299,7 +299,7 @@ impl Store {
 
     /// Returns how many objects of a resource there are.
     pub fn count(&self, resource: &ResourceKey) -> usize {
-        self.state.shelf(resource).map_or(0, |shelf| shelf.count())
+        self.state.stock(resource).map_or(0, |stock| stock.count())
     }
 
     /// Returns the resources that have or had objects, each with how many there are, sorted.
@@ -307,22 +307,22 @@ impl Store {
         self.state
             .all()
             .iter()
-            .map(|shelf| (shelf.resource.clone(), shelf.count()))
+            .map(|stock| (stock.resource.clone(), stock.count()))
             .collect()
     }
 
     /// Returns what the store holds at the moment.
     pub fn statistics(&self) -> Statistics {
-        let shelves = self.state.all();
+        let stocks = self.state.all();
         let ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
         Statistics {
             revision: self.revision(),
             compacted: self.compacted(),
-            objects: shelves.iter().map(|shelf| shelf.count()).sum(),
+            objects: stocks.iter().map(|stock| stock.count()).sum(),
             history_entries: ledger.history_len(),
             history_bytes: ledger.history_bytes(),
-            events: shelves.iter().map(|shelf| shelf.ring().len()).sum(),
-            watchers: shelves.iter().map(|shelf| shelf.bell.receiver_count()).sum(),
+            events: stocks.iter().map(|stock| stock.ring().len()).sum(),
+            watchers: stocks.iter().map(|stock| stock.bell.receiver_count()).sum(),
         }
     }
 

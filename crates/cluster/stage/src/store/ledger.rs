@@ -9,8 +9,8 @@ use super::change::{Action, Order, WriteError};
 use super::key::Key;
 use super::owners::Owners;
 use super::ring::{Event, EventKind};
-use super::shelf::Shelf;
 use super::state::State;
+use super::stock::Stock;
 use super::stored::Stored;
 
 /// The book-keeping of the writer: what was written since the last compaction, in order.
@@ -25,7 +25,7 @@ pub(super) struct Ledger {
 /// A change that lies behind us but can still be asked for.
 #[derive(Debug, Clone)]
 pub(super) struct Past {
-    pub(super) shelf: Arc<Shelf>,
+    pub(super) stock: Arc<Stock>,
     pub(super) object: Arc<Stored>,
     pub(super) deleted: bool,
 }
@@ -33,7 +33,7 @@ pub(super) struct Past {
 /// An event in a ring, in the order of all rings.
 #[derive(Debug)]
 struct Seen {
-    shelf: Arc<Shelf>,
+    stock: Arc<Stock>,
     sequence: u64,
     weight: usize,
 }
@@ -41,7 +41,7 @@ struct Seen {
 /// A decided change that nobody has seen yet.
 #[derive(Debug)]
 pub(super) struct Decided {
-    pub(super) shelf: Arc<Shelf>,
+    pub(super) stock: Arc<Stock>,
     pub(super) event: Arc<Event>,
     /// Whether the changes that go together end here: a reader of the journal must not stop in between.
     pub(super) completes: bool,
@@ -117,17 +117,17 @@ impl Batch {
         completes: bool,
     ) -> Result<Arc<Stored>, WriteError> {
         let Order { key, expect, action } = order;
-        let shelf = state.shelf_or_new(&key.resource);
+        let stock = state.stock_or_new(&key.resource);
         let pending = self.pending.as_ref().and_then(|pending| pending.get(&key));
         let current = match pending {
             Some(current) => current.clone(),
-            None => shelf.get(&key.position(), state.revision()),
+            None => stock.get(&key.position(), state.revision()),
         };
         expect.check(&key, current.as_ref())?;
         let revision = self.last + 1;
         let event = match (action, current) {
             (Action::Put(draft), None) => {
-                let object = Arc::new(Stored::finish(shelf.intern(&key), revision, draft));
+                let object = Arc::new(Stored::finish(stock.intern(&key), revision, draft));
                 Event::new(EventKind::Added, object, None)
             }
             (Action::Put(draft), Some(current)) => {
@@ -150,7 +150,7 @@ impl Batch {
             pending.insert(object.key.clone(), after);
         }
         self.decided.push(Decided {
-            shelf,
+            stock,
             event: Arc::new(event),
             completes,
         });
@@ -163,40 +163,40 @@ impl Ledger {
     pub(super) fn publish(&mut self, state: &State, decided: Vec<Decided>, options: &Options) {
         let Some(last) = decided.last() else { return };
         let last = last.event.revision;
-        let mut shelves: Vec<Arc<Shelf>> = Vec::new();
-        for Decided { shelf, event, .. } in decided {
-            if !shelves.iter().any(|known| Arc::ptr_eq(known, &shelf)) {
-                shelves.push(shelf.clone());
+        let mut stocks: Vec<Arc<Stock>> = Vec::new();
+        for Decided { stock, event, .. } in decided {
+            if !stocks.iter().any(|known| Arc::ptr_eq(known, &stock)) {
+                stocks.push(stock.clone());
             }
-            self.record(state, shelf, event, options);
+            self.record(state, stock, &event, options);
         }
         state.published.store(last, Ordering::Release);
-        for shelf in shelves {
-            shelf.bell.send_replace(());
+        for stock in stocks {
+            stock.bell.send_replace(());
         }
         self.keep_window(options);
     }
 
     /// Applies one change without telling anybody.
-    pub(super) fn record(&mut self, state: &State, shelf: Arc<Shelf>, event: Arc<Event>, options: &Options) {
-        let sequence = shelf.apply(&event, options.ring_events);
-        if Owners::concern(&event) {
+    pub(super) fn record(&mut self, state: &State, stock: Arc<Stock>, event: &Arc<Event>, options: &Options) {
+        let sequence = stock.apply(event, options.ring_events);
+        if Owners::concern(event) {
             state
                 .owners
                 .write()
                 .unwrap_or_else(PoisonError::into_inner)
-                .apply(&event);
+                .apply(event);
         }
         let weight = event.weight();
         self.window_bytes += weight;
         self.window.push_back(Seen {
-            shelf: shelf.clone(),
+            stock: stock.clone(),
             sequence,
             weight,
         });
         self.history_bytes += event.object.bytes.len();
         self.history.push_back(Past {
-            shelf,
+            stock,
             object: event.object.clone(),
             deleted: event.kind == EventKind::Deleted,
         });
@@ -206,7 +206,7 @@ impl Ledger {
     pub(super) fn keep_window(&mut self, options: &Options) {
         while self.window_bytes > options.window_bytes || self.window.len() > options.window_events {
             let Some(Seen {
-                shelf,
+                stock,
                 sequence,
                 weight,
             }) = self.window.pop_front()
@@ -214,7 +214,7 @@ impl Ledger {
                 break;
             };
             self.window_bytes -= weight;
-            shelf.ring_mut().drop_if_oldest(sequence);
+            stock.ring_mut().drop_if_oldest(sequence);
         }
     }
 
@@ -282,11 +282,11 @@ impl Ledger {
             .front()
             .is_some_and(|past| past.object.revision <= revision)
         {
-            let Some(Past { shelf, object, .. }) = self.history.pop_front() else {
+            let Some(Past { stock, object, .. }) = self.history.pop_front() else {
                 break;
             };
             self.history_bytes -= object.bytes.len();
-            shelf.forget_before(&object.key.position(), object.revision);
+            stock.forget_before(&object.key.position(), object.revision);
         }
     }
 }

@@ -250,35 +250,31 @@ fn replay(state: &State, ledger: &mut Ledger, content: Content, options: &Option
     state.compacted.store(content.compacted, Ordering::Release);
     state.published.store(content.compacted, Ordering::Release);
     for Entry { mut object, .. } in content.objects {
-        let shelf = state.shelf_or_new(&object.key.resource);
-        object.key = shelf.intern(&object.key);
+        let stock = state.stock_or_new(&object.key.resource);
+        object.key = stock.intern(&object.key);
         let mut owners = state.owners.write().unwrap_or_else(PoisonError::into_inner);
         for uid in &object.owners {
             owners.insert(uid, &object.key);
         }
-        shelf.restore(Arc::new(object));
+        stock.restore(Arc::new(object));
     }
     for Entry {
         mut object, deleted, ..
     } in content.changes
     {
-        let shelf = state.shelf_or_new(&object.key.resource);
-        let previous = shelf.get(&object.key.position(), object.revision);
+        let stock = state.stock_or_new(&object.key.resource);
+        let previous = stock.get(&object.key.position(), object.revision);
         object.key = previous
             .as_ref()
-            .map_or_else(|| shelf.intern(&object.key), |known| Key::clone(&known.key));
+            .map_or_else(|| stock.intern(&object.key), |known| Key::clone(&known.key));
         let kind = match (&previous, deleted) {
             (_, true) => EventKind::Deleted,
             (None, false) => EventKind::Added,
             (Some(_), false) => EventKind::Modified,
         };
         let revision = object.revision;
-        ledger.record(
-            state,
-            shelf,
-            Arc::new(Event::new(kind, Arc::new(object), previous)),
-            options,
-        );
+        let event = Arc::new(Event::new(kind, Arc::new(object), previous));
+        ledger.record(state, stock, &event, options);
         state.published.store(revision, Ordering::Release);
     }
     ledger.keep_window(options);

@@ -1,4 +1,4 @@
-//! What readers see: the shelves, and up to which revision they are true.
+//! What readers see: the stocks, and up to which revision they are true.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use super::key::{Key, ResourceKey};
 use super::owners::Owners;
-use super::shelf::Shelf;
+use super::stock::Stock;
 use super::stored::Stored;
 
 /// The revision of an empty store, which is etcd's: 0 has a meaning of its own in the API.
@@ -15,7 +15,7 @@ pub(super) const FIRST_REVISION: u64 = 1;
 /// Everything that is in memory for readers.
 #[derive(Debug)]
 pub(super) struct State {
-    shelves: RwLock<HashMap<ResourceKey, Arc<Shelf>>>,
+    stocks: RwLock<HashMap<ResourceKey, Arc<Stock>>>,
     pub(super) owners: RwLock<Owners>,
     /// What is above is not there yet for readers.
     pub(super) published: AtomicU64,
@@ -27,7 +27,7 @@ pub(super) struct State {
 impl State {
     pub(super) fn new() -> Self {
         Self {
-            shelves: RwLock::default(),
+            stocks: RwLock::default(),
             owners: RwLock::default(),
             published: AtomicU64::new(FIRST_REVISION),
             compacted: AtomicU64::new(FIRST_REVISION),
@@ -39,36 +39,36 @@ impl State {
         self.published.load(Ordering::Acquire)
     }
 
-    pub(super) fn shelf(&self, resource: &ResourceKey) -> Option<Arc<Shelf>> {
-        self.shelves
+    pub(super) fn stock(&self, resource: &ResourceKey) -> Option<Arc<Stock>> {
+        self.stocks
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .get(resource)
             .cloned()
     }
 
-    pub(super) fn shelf_or_new(&self, resource: &ResourceKey) -> Arc<Shelf> {
-        if let Some(shelf) = self.shelf(resource) {
-            return shelf;
+    pub(super) fn stock_or_new(&self, resource: &ResourceKey) -> Arc<Stock> {
+        if let Some(stock) = self.stock(resource) {
+            return stock;
         }
-        let mut shelves = self.shelves.write().unwrap_or_else(PoisonError::into_inner);
-        shelves
+        let mut stocks = self.stocks.write().unwrap_or_else(PoisonError::into_inner);
+        stocks
             .entry(resource.clone())
-            .or_insert_with(|| Arc::new(Shelf::new(resource.clone())))
+            .or_insert_with(|| Arc::new(Stock::new(resource.clone())))
             .clone()
     }
 
-    /// Returns all shelves, sorted by resource.
-    pub(super) fn all(&self) -> Vec<Arc<Shelf>> {
-        let shelves = self.shelves.read().unwrap_or_else(PoisonError::into_inner);
-        let mut all: Vec<_> = shelves.values().cloned().collect();
+    /// Returns all stocks, sorted by resource.
+    pub(super) fn all(&self) -> Vec<Arc<Stock>> {
+        let stocks = self.stocks.read().unwrap_or_else(PoisonError::into_inner);
+        let mut all: Vec<_> = stocks.values().cloned().collect();
         all.sort_by(|left, right| left.resource.cmp(&right.resource));
         all
     }
 
     pub(super) fn get(&self, key: &Key) -> Option<Arc<Stored>> {
-        let shelf = self.shelf(&key.resource)?;
-        shelf.get(&key.position(), self.revision())
+        let stock = self.stock(&key.resource)?;
+        stock.get(&key.position(), self.revision())
     }
 
     pub(super) fn owned_by(&self, uid: &str) -> Vec<Arc<Stored>> {
@@ -79,8 +79,8 @@ impl State {
     /// Ends all watches, and refuses writes from here on.
     pub(super) fn close(&self) {
         self.closed.store(true, Ordering::Release);
-        for shelf in self.all() {
-            shelf.bell.send_replace(());
+        for stock in self.all() {
+            stock.bell.send_replace(());
         }
     }
 }

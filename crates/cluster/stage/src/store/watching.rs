@@ -10,8 +10,8 @@ use tokio::sync::watch;
 
 use super::listing::Expired;
 use super::ring::Event;
-use super::shelf::Shelf;
 use super::state::State;
+use super::stock::Stock;
 
 /// How many events a watcher takes from the ring at a time: few, because until it asks again it keeps them in
 /// memory, however long it takes for them.
@@ -35,7 +35,7 @@ pub enum WatchEnd {
 #[derive(Debug)]
 pub struct Watch {
     state: Arc<State>,
-    shelf: Arc<Shelf>,
+    stock: Arc<Stock>,
     bell: watch::Receiver<()>,
     namespace: Option<Arc<str>>,
     /// Events up to this revision are not shown.
@@ -50,12 +50,12 @@ pub struct Watch {
 impl Watch {
     pub(super) fn start(
         state: &Arc<State>,
-        shelf: Arc<Shelf>,
+        stock: Arc<Stock>,
         namespace: Option<&str>,
         since: u64,
     ) -> Result<Self, Expired> {
-        let bell = shelf.bell.subscribe();
-        let ring = shelf.ring();
+        let bell = stock.bell.subscribe();
+        let ring = stock.ring();
         // Read with the ring in hand: nothing falls out of it between the check and the choice of the place.
         let oldest = state.compacted.load(Ordering::Acquire).max(ring.floor());
         if since < oldest {
@@ -68,7 +68,7 @@ impl Watch {
         drop(ring);
         Ok(Self {
             state: state.clone(),
-            shelf,
+            stock,
             bell,
             namespace: namespace.map(Arc::from),
             since,
@@ -123,22 +123,20 @@ impl Watch {
     ///
     /// It moves on without events of this resource, as others are written.
     pub fn progress(&self) -> u64 {
-        match self.waiting.front() {
-            Some(event) => event.revision - 1,
-            None => {
-                // First the revision, then the ring: what was published by then is in the ring.
-                let published = self.state.published.load(Ordering::Acquire);
-                let ring = self.shelf.ring();
-                let nothing_new = ring
-                    .from(self.next)
-                    .next()
-                    .is_none_or(|event| event.revision > published);
-                if self.next >= ring.first() && nothing_new {
-                    published.max(self.taken)
-                } else {
-                    self.taken
-                }
-            }
+        if let Some(event) = self.waiting.front() {
+            return event.revision - 1;
+        }
+        // First the revision, then the ring: what was published by then is in the ring.
+        let published = self.state.published.load(Ordering::Acquire);
+        let ring = self.stock.ring();
+        let nothing_new = ring
+            .from(self.next)
+            .next()
+            .is_none_or(|event| event.revision > published);
+        if self.next >= ring.first() && nothing_new {
+            published.max(self.taken)
+        } else {
+            self.taken
         }
     }
 
@@ -157,7 +155,7 @@ impl Watch {
         // Whatever is published from here on rings again.
         self.bell.mark_unchanged();
         let published = self.state.published.load(Ordering::Acquire);
-        let ring = self.shelf.ring();
+        let ring = self.stock.ring();
         if self.next < ring.first() {
             return Err(Expired {
                 requested: self.taken,

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::{create, key, pods, put};
+use super::{key, pods, put};
 use crate::store::{Expect, Options, Store};
 
 /// How often the writer is killed.
@@ -51,17 +51,10 @@ fn the_writer_that_is_killed() {
                     for number in (task..OBJECTS).step_by(CONCURRENT) {
                         let name = number.to_string();
                         let pad = "x".repeat(number % 700);
-                        let object = match store.get(&key("n", &name)) {
-                            None => {
-                                store
-                                    .write(create(key("n", &name), json!({"number": number, "pad": pad})))
-                                    .await
-                            }
-                            Some(_) => {
-                                let value = json!({"number": number, "pad": pad});
-                                store.write(put(key("n", &name), Expect::Present, value)).await
-                            }
-                        };
+                        let is_there = store.get(&key("n", &name)).is_some();
+                        let expect = if is_there { Expect::Present } else { Expect::Absent };
+                        let value = json!({"number": number, "pad": pad});
+                        let object = store.write(put(key("n", &name), expect, value)).await;
                         let twin = json!({"number": number});
                         let pair = ["left", "right"].map(|side| {
                             let key = key(side, &name);

@@ -76,7 +76,7 @@ impl Observer {
                 }
                 Ok(None) => break,
                 Err(WatchEnd::Expired(_)) => {
-                    *self = Self::start(store, self.resource.clone(), self.namespace)
+                    *self = Self::start(store, self.resource.clone(), self.namespace);
                 }
                 Err(WatchEnd::Closed) => panic!("the store is open"),
             }

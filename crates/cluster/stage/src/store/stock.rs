@@ -13,7 +13,7 @@ use super::stored::Stored;
 
 /// The objects, the recent events and the watchers of one resource.
 #[derive(Debug)]
-pub(super) struct Shelf {
+pub(super) struct Stock {
     pub(super) resource: ResourceKey,
     objects: RwLock<Objects>,
     ring: RwLock<Ring>,
@@ -98,7 +98,7 @@ impl Chain {
     }
 }
 
-impl Shelf {
+impl Stock {
     pub(super) fn new(resource: ResourceKey) -> Self {
         Self {
             resource,
@@ -134,7 +134,7 @@ impl Shelf {
         self.objects().live
     }
 
-    /// Returns the key with the names that the shelf already holds, so that each is in memory once.
+    /// Returns the key with the names that the stock already holds, so that each is in memory once.
     pub(super) fn intern(&self, key: &Key) -> Key {
         let objects = self.objects();
         let namespace = objects
@@ -222,23 +222,20 @@ impl Shelf {
 impl Objects {
     fn push(&mut self, position: Position, version: Version) {
         let is_present = version.object().is_some();
-        let was_present = match self.chains.get_mut(&position) {
-            Some(chain) => {
-                let was_present = chain.newest.object().is_some();
-                chain.push(version);
-                was_present
-            }
-            None => {
-                *self.namespaces.entry(position.namespace.clone()).or_default() += 1;
-                self.chains.insert(
-                    position,
-                    Chain {
-                        newest: version,
-                        older: Vec::new(),
-                    },
-                );
-                false
-            }
+        let was_present = if let Some(chain) = self.chains.get_mut(&position) {
+            let was_present = chain.newest.object().is_some();
+            chain.push(version);
+            was_present
+        } else {
+            *self.namespaces.entry(position.namespace.clone()).or_default() += 1;
+            self.chains.insert(
+                position,
+                Chain {
+                    newest: version,
+                    older: Vec::new(),
+                },
+            );
+            false
         };
         self.live = self.live + usize::from(is_present) - usize::from(was_present);
     }
