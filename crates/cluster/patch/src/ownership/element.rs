@@ -227,8 +227,9 @@ fn first_value(text: &str) -> Option<Value> {
     serde_json::Deserializer::from_str(text).into_iter().next()?.ok()
 }
 
-/// FieldsV1 doesn't tell whole numbers from others: what is read from it is a floating point number.
-fn floats(value: Value) -> Value {
+/// Returns a value with every number as a floating point number. That is how FieldsV1, and what a client applies, are
+/// read upstream.
+pub(super) fn floats(value: Value) -> Value {
     match value {
         Value::Number(number) => Number::from_f64(float(&number)).map_or(Value::Number(number), Value::Number),
         Value::Array(items) => Value::Array(items.into_iter().map(floats).collect()),

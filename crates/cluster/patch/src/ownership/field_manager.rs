@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use super::cap::cap_updaters;
 use super::conflict::Conflicts;
-use super::element::FieldPath;
+use super::element::{FieldPath, floats};
 use super::empty_object::{Form, empty_object};
 use super::last_applied;
 use super::managers::{
@@ -191,7 +191,7 @@ impl<'a> FieldManager<'a> {
         force: bool,
         now: Timestamp,
     ) -> Result<Applied, ApplyError> {
-        self.check(applied)?;
+        self.check_kind(applied)?;
         let empty;
         let live_object = match live {
             Some(live) => live,
@@ -202,15 +202,6 @@ impl<'a> FieldManager<'a> {
         };
         let applied = &whole_numbers(applied.clone());
         let shape = Shape::of_resource(self.schema);
-        validate(applied, shape, Duplicates::Refused).map_err(|problems| {
-            let object = described(applied);
-            ApplyError::Failed(format!("failed to create typed patch object ({object}): {problems}"))
-        })?;
-        validate(live_object, shape, Duplicates::Allowed).map_err(|problems| {
-            let object = described(live_object);
-            ApplyError::Failed(format!("failed to create typed live object ({object}): {problems}"))
-        })?;
-
         let attempt = self.attempt(live, live_object, applied, manager, force, now);
         let (object, managers) = match attempt {
             Err(ApplyError::Conflicts(conflicts)) if last_applied::is_heeded_for(manager) => {
@@ -243,17 +234,32 @@ impl<'a> FieldManager<'a> {
         Ok(Applied { object, changed })
     }
 
-    fn check(&self, applied: &Value) -> Result<(), ApplyError> {
+    fn check_kind(&self, applied: &Value) -> Result<(), ApplyError> {
         let text = |name: &str| applied.get(name).and_then(Value::as_str).unwrap_or_default();
         let (api_version, kind) = (text("apiVersion"), text("kind"));
         if api_version != self.api_version || kind != self.kind {
             let (group, version) = group_version(api_version);
             return Err(ApplyError::Invalid(format!("invalid object type: {group}/{version}, Kind={kind}")));
         }
+        Ok(())
+    }
+
+    fn check_configuration(&self, applied: &Value, live: &Value) -> Result<(), ApplyError> {
         if managed_fields(applied).is_some_and(|managed| !managed.is_null()) {
             return Err(ApplyError::Invalid("metadata.managedFields must be nil".to_owned()));
         }
-        Ok(())
+        let shape = Shape::of_resource(self.schema);
+        validate(applied, shape, Duplicates::Refused).map_err(|problems| {
+            // The message shows numbers as they are read upstream.
+            let read = validate(&floats(applied.clone()), shape, Duplicates::Refused);
+            let problems = read.err().unwrap_or(problems);
+            let object = described(applied);
+            ApplyError::Failed(format!("failed to create typed patch object ({object}): {problems}"))
+        })?;
+        validate(live, shape, Duplicates::Allowed).map_err(|problems| {
+            let object = described(live);
+            ApplyError::Failed(format!("failed to create typed live object ({object}): {problems}"))
+        })
     }
 
     fn attempt<'b>(
@@ -273,6 +279,7 @@ impl<'a> FieldManager<'a> {
                     ApplyError::Failed(format!("failed to create manager for existing fields: {error}"))
                 })?;
         }
+        self.check_configuration(applied, live_object)?;
         let manager = Manager::new(named(name), Operation::Apply, self.api_version, self.subresource);
         let object = self.updater().apply(live_object, applied, &mut managers, &manager, force)?;
         if let Some(mut entry) = managers.remove(&manager) {

@@ -168,7 +168,7 @@ fn in_seconds(text: &str) -> Option<String> {
 }
 
 /// Returns a point in time as `managedFields` writes it.
-pub fn time_text(time: Timestamp) -> String {
+pub(super) fn time_text(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 

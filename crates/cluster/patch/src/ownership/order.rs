@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use serde_json::{Map, Number, Value};
 
 /// Returns whether two values are the same, whatever form their numbers have.
-pub fn same(left: &Value, right: &Value) -> bool {
+pub(super) fn same(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => number_order(left, right).is_eq(),
         (Value::Array(left), Value::Array(right)) => {
@@ -23,7 +23,7 @@ pub fn same(left: &Value, right: &Value) -> bool {
 }
 
 /// Returns the order of two values: numbers, text, booleans, lists, objects, nulls.
-pub fn order(left: &Value, right: &Value) -> Ordering {
+pub(super) fn order(left: &Value, right: &Value) -> Ordering {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => number_order(left, right),
         (Value::String(left), Value::String(right)) => left.cmp(right),
@@ -53,7 +53,7 @@ fn number_order(left: &Number, right: &Number) -> Ordering {
 }
 
 /// Returns a number as Go holds what doesn't fit into an int64.
-pub fn float(number: &Number) -> f64 {
+pub(super) fn float(number: &Number) -> f64 {
     number.as_f64().unwrap_or_default()
 }
 

@@ -93,8 +93,7 @@ pub(super) fn unexpected(value: &Value) -> String {
 }
 
 fn number_text(number: &serde_json::Number) -> String {
-    // What a client applies is read with every number as a floating point number.
-    float_text(float(number), b'g', None)
+    number.as_i64().map_or_else(|| float_text(float(number), b'g', None), |whole| whole.to_string())
 }
 
 /// A value as Go's `%v` prints it.

@@ -41,8 +41,8 @@ impl<'a> Updater<'a> {
         new: &'a Value,
         managers: &mut Managers<'_>,
     ) -> Result<Set, UpdateError> {
-        self.reconcile(managers);
         let (live, new) = (self.home.versioned(live), self.home.versioned(new));
+        self.reconcile(&live, managers)?;
         let changes = self.take_over(&live, &new, managers, None, true)?;
         let set = changes.modified.union(changes.added);
         Ok(match self.filter(self.home.api_version) {
@@ -60,8 +60,8 @@ impl<'a> Updater<'a> {
         manager: &Manager,
         force: bool,
     ) -> Result<Option<Value>, UpdateError> {
-        self.reconcile(managers);
         let live = self.home.versioned(live);
+        self.reconcile(&live, managers)?;
         let merged = merge(live.value(), applied, self.home.shape)
             .map_err(|problems| failed("failed to merge config", &problems))?;
         let merged = live.with(merged);
@@ -89,9 +89,17 @@ impl<'a> Updater<'a> {
 
     /// Brings what managers own in line with what the schema says today; versions that are gone end what is owned in
     /// them.
-    fn reconcile(&self, managers: &mut Managers<'_>) {
+    fn reconcile(&self, live: &Versioned<'a>, managers: &mut Managers<'_>) -> Result<(), UpdateError> {
+        let mut problem = None;
         managers.entries.retain_mut(|entry| {
-            let Some(shape) = self.home.shape_in(&entry.api_version) else { return false };
+            let shape = match self.home.convert(live, &entry.api_version) {
+                Ok(live) => live.shape,
+                Err(NoForm::Gone) => return false,
+                Err(NoForm::Failed(why)) => {
+                    problem.get_or_insert(why);
+                    return true;
+                }
+            };
             if !entry.fields.is_reconciled(shape)
                 && let Some(fields) = entry.fields.reconciled(shape)
             {
@@ -100,6 +108,7 @@ impl<'a> Updater<'a> {
             }
             true
         });
+        problem.map_or(Ok(()), |why| Err(UpdateError::Failed(why)))
     }
 
     /// Takes the fields that differ between two objects from all managers but `writer`, or reports their conflicts.
