@@ -15,3 +15,8 @@ pub fn prepare_for_update(
     _old: &Value,
 ) {
 }
+
+/// Returns the paths of the fields that a write through the object itself (`None`) or a subresource can't change.
+pub fn reset_fields(_group: &str, _kind: &str, _subresource: Option<&str>) -> Vec<Vec<&'static str>> {
+    Vec::new()
+}

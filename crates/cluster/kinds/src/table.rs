@@ -86,8 +86,6 @@ pub struct Kind {
     pub verbs: &'static [&'static str],
     /// What hangs below its objects.
     pub subresources: &'static [Subresource],
-    /// The fields, beside name and namespace, that a field selector may name.
-    pub selectable_fields: &'static [&'static str],
     /// Whether an update must say which version of the object it changes.
     pub demands_resource_version: bool,
     /// Whether an update of an object that isn't there makes it.
@@ -117,7 +115,6 @@ impl Kind {
             scope,
             verbs: ALL_VERBS,
             subresources: &[],
-            selectable_fields: &[],
             demands_resource_version: false,
             created_by_update: false,
             returns_deleted_object: false,
@@ -165,11 +162,6 @@ impl Kind {
 
     const fn subresources(mut self, subresources: &'static [Subresource]) -> Self {
         self.subresources = subresources;
-        self
-    }
-
-    const fn selectable(mut self, fields: &'static [&'static str]) -> Self {
-        self.selectable_fields = fields;
         self
     }
 
@@ -234,19 +226,6 @@ pub const KINDS: &[Kind] = &[
         .created_by_update(),
     Kind::namespaced("", "Event", "events", "event")
         .short_names(&["ev"])
-        .selectable(&[
-            "involvedObject.kind",
-            "involvedObject.namespace",
-            "involvedObject.name",
-            "involvedObject.uid",
-            "involvedObject.apiVersion",
-            "involvedObject.resourceVersion",
-            "involvedObject.fieldPath",
-            "reason",
-            "reportingComponent",
-            "source",
-            "type",
-        ])
         .created_by_update(),
     Kind::namespaced("", "LimitRange", "limitranges", "limitrange")
         .short_names(&["limits"])
@@ -258,7 +237,6 @@ pub const KINDS: &[Kind] = &[
             Subresource::new("finalize", "", "", "Namespace", &["update"]),
             STATUS,
         ])
-        .selectable(&["status.phase"])
         .returns_deleted_object(),
     Kind::cluster("", "Node", "nodes", "node")
         .short_names(&["no"])
@@ -271,8 +249,7 @@ pub const KINDS: &[Kind] = &[
                 &["create", "delete", "get", "patch", "update"],
             ),
             STATUS,
-        ])
-        .selectable(&["spec.unschedulable"]),
+        ]),
     Kind::namespaced(
         "",
         "PersistentVolumeClaim",
@@ -307,17 +284,6 @@ pub const KINDS: &[Kind] = &[
             Subresource::new("resize", "", "", "Pod", &["get", "patch", "update"]),
             STATUS,
         ])
-        .selectable(&[
-            "spec.nodeName",
-            "spec.restartPolicy",
-            "spec.schedulerName",
-            "spec.serviceAccountName",
-            "spec.hostNetwork",
-            "status.phase",
-            "status.podIP",
-            "status.podIPs",
-            "status.nominatedNodeName",
-        ])
         .returns_deleted_object(),
     Kind::namespaced("", "PodTemplate", "podtemplates", "podtemplate").returns_deleted_object(),
     Kind::namespaced(
@@ -329,13 +295,12 @@ pub const KINDS: &[Kind] = &[
     .short_names(&["rc"])
     .categories(&["all"])
     .subresources(&[SCALE, STATUS])
-    .selectable(&["status.replicas"])
     .orphans_dependents(),
     Kind::namespaced("", "ResourceQuota", "resourcequotas", "resourcequota")
         .short_names(&["quota"])
         .subresources(&[STATUS])
         .returns_deleted_object(),
-    Kind::namespaced("", "Secret", "secrets", "secret").selectable(&["type"]),
+    Kind::namespaced("", "Secret", "secrets", "secret"),
     Kind::namespaced("", "ServiceAccount", "serviceaccounts", "serviceaccount")
         .short_names(&["sa"])
         .subresources(&[Subresource::new(
@@ -359,7 +324,6 @@ pub const KINDS: &[Kind] = &[
             ),
             STATUS,
         ])
-        .selectable(&["spec.clusterIP", "spec.type"])
         .created_by_update()
         .returns_deleted_object(),
     // apiregistration.k8s.io
@@ -390,8 +354,7 @@ pub const KINDS: &[Kind] = &[
     Kind::namespaced("apps", "ReplicaSet", "replicasets", "replicaset")
         .short_names(&["rs"])
         .categories(&["all"])
-        .subresources(&[SCALE, STATUS])
-        .selectable(&["status.replicas"]),
+        .subresources(&[SCALE, STATUS]),
     Kind::namespaced("apps", "StatefulSet", "statefulsets", "statefulset")
         .short_names(&["sts"])
         .categories(&["all"])
@@ -399,18 +362,6 @@ pub const KINDS: &[Kind] = &[
     // events.k8s.io
     Kind::namespaced("events.k8s.io", "Event", "events", "event")
         .short_names(&["ev"])
-        .selectable(&[
-            "regarding.kind",
-            "regarding.namespace",
-            "regarding.name",
-            "regarding.uid",
-            "regarding.apiVersion",
-            "regarding.resourceVersion",
-            "regarding.fieldPath",
-            "reason",
-            "reportingController",
-            "type",
-        ])
         .created_by_update(),
     // authentication.k8s.io
     Kind::cluster(
@@ -475,7 +426,6 @@ pub const KINDS: &[Kind] = &[
     Kind::namespaced("batch", "Job", "jobs", "job")
         .categories(&["all"])
         .subresources(&[STATUS])
-        .selectable(&["status.successful"])
         .orphans_dependents(),
     // certificates.k8s.io
     Kind::cluster(
@@ -494,8 +444,7 @@ pub const KINDS: &[Kind] = &[
             &["get", "patch", "update"],
         ),
         STATUS,
-    ])
-    .selectable(&["spec.signerName"]),
+    ]),
     // networking.k8s.io
     Kind::cluster(
         "networking.k8s.io",
@@ -689,7 +638,6 @@ pub const KINDS: &[Kind] = &[
         "resourceslices",
         "resourceslice",
     )
-    .selectable(&["spec.nodeName", "spec.driver"])
     .returns_deleted_object(),
     // flowcontrol.apiserver.k8s.io
     Kind::cluster(

@@ -22,7 +22,10 @@ pub struct Caller {
 impl Caller {
     /// Returns the caller that may do everything, for what runs inside the server.
     pub fn administrator() -> Arc<Self> {
-        Arc::new(Self::named("system:apiserver", &[MASTERS, "system:authenticated"]))
+        Arc::new(Self::named(
+            "system:apiserver",
+            &[MASTERS, "system:authenticated"],
+        ))
     }
 
     /// Returns a controller of the server's own, which may do everything and is known by name.

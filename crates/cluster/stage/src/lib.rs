@@ -1,3 +1,46 @@
-//! stage
+//! A Kubernetes API for one machine: a server that kubectl, Helm and controllers can't tell from the real one, with the
+//! small controllers and the node that make a cluster live.
+//!
+//! ```text
+//! HTTP or in process ─► wire ─► access ─► api ─► admission ─► store ─► watchers
+//!                                          ▲                             │
+//!                              controllers, node ◄───────────────────────┘
+//! ```
+//!
+//! - [`store`]: all objects under one revision, in memory and in a journal
+//! - [`resource`], [`custom`], [`rules`]: what is served, and by which rules
+//! - [`api`]: the one path of every read and write
+//! - [`wire`]: the same over HTTP
+//! - [`access`]: who is who, and who may do what
+//! - [`admission`]: what decides about writes beyond the rules of a kind
+//! - [`aggregation`]: APIs that another server serves
+//! - [`controllers`], [`node`]: what makes a cluster live
+//! - [`server`]: the listening end, its certificates and the kubeconfig
 
+pub mod access;
+pub mod admission;
+pub mod aggregation;
+pub mod api;
+pub mod caller;
+pub mod client;
+pub mod controllers;
+pub mod custom;
+pub mod decode;
+pub mod filter;
+pub mod health;
+pub mod node;
+pub mod object;
+pub mod options;
+pub mod request;
+pub mod resource;
+pub mod rules;
+pub mod selectors;
+pub mod server;
+pub mod status;
 pub mod store;
+pub mod wire;
+
+mod stage;
+
+pub use stage::{Options, Stage, StageError};
+pub use wire::Body;

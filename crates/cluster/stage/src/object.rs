@@ -12,7 +12,10 @@ pub trait Object {
 
     /// Returns a text of the metadata; empty where it is missing.
     fn metadata_text(&self, field: &str) -> &str {
-        self.metadata().and_then(|metadata| metadata.get(field)).and_then(Value::as_str).unwrap_or_default()
+        self.metadata()
+            .and_then(|metadata| metadata.get(field))
+            .and_then(Value::as_str)
+            .unwrap_or_default()
     }
 
     /// Returns the object's name.
@@ -32,18 +35,27 @@ pub trait Object {
 
     /// Returns the object's generation; 0 where it has none.
     fn generation(&self) -> i64 {
-        self.metadata().and_then(|metadata| metadata.get("generation")).and_then(Value::as_i64).unwrap_or_default()
+        self.metadata()
+            .and_then(|metadata| metadata.get("generation"))
+            .and_then(Value::as_i64)
+            .unwrap_or_default()
     }
 
     /// Returns whether the object's deletion has begun.
     fn is_being_deleted(&self) -> bool {
-        self.metadata().is_some_and(|metadata| metadata.get("deletionTimestamp").is_some_and(|at| !at.is_null()))
+        self.metadata()
+            .is_some_and(|metadata| metadata.get("deletionTimestamp").is_some_and(|at| !at.is_null()))
     }
 
     /// Returns the object's finalizers.
     fn finalizers(&self) -> Vec<&str> {
-        let listed = self.metadata().and_then(|metadata| metadata.get("finalizers")).and_then(Value::as_array);
-        listed.map(|all| all.iter().filter_map(Value::as_str).collect()).unwrap_or_default()
+        let listed = self
+            .metadata()
+            .and_then(|metadata| metadata.get("finalizers"))
+            .and_then(Value::as_array);
+        listed
+            .map(|all| all.iter().filter_map(Value::as_str).collect())
+            .unwrap_or_default()
     }
 
     /// Returns the value of a label.
@@ -69,7 +81,9 @@ pub trait Object {
     /// Returns the reference to the controller that owns the object.
     fn controller(&self) -> Option<&Value> {
         let owners = self.metadata()?.get("ownerReferences")?.as_array()?;
-        owners.iter().find(|owner| owner.get("controller").and_then(Value::as_bool) == Some(true))
+        owners
+            .iter()
+            .find(|owner| owner.get("controller").and_then(Value::as_bool) == Some(true))
     }
 }
 
@@ -79,7 +93,11 @@ impl Object for Value {
     }
 
     fn metadata_mut(&mut self) -> &mut Map<String, Value> {
-        map_of(map_of(self).entry("metadata").or_insert_with(|| Value::Object(Map::new())))
+        map_of(
+            map_of(self)
+                .entry("metadata")
+                .or_insert_with(|| Value::Object(Map::new())),
+        )
     }
 }
 

@@ -48,6 +48,8 @@ pub struct Status {
     pub message: String,
     /// What it is about.
     pub details: Option<Box<Details>>,
+    /// Where a list that has expired can go on, though no longer on one snapshot.
+    pub continue_token: Option<Box<str>>,
 }
 
 impl fmt::Display for Status {
@@ -79,7 +81,13 @@ impl fmt::Display for GroupResource<'_> {
 
 impl Status {
     fn new(code: StatusCode, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { code, reason, message: message.into(), details: None }
+        Self {
+            code,
+            reason,
+            message: message.into(),
+            details: None,
+            continue_token: None,
+        }
     }
 
     fn about(mut self, resource: GroupResource<'_>, name: &str) -> Self {
@@ -104,6 +112,12 @@ impl Status {
         self
     }
 
+    /// Adds where a list that has expired can go on.
+    pub fn with_continue(mut self, token: String) -> Self {
+        self.continue_token = Some(token.into());
+        self
+    }
+
     /// There is no object of that name.
     pub fn not_found(resource: GroupResource<'_>, name: &str) -> Self {
         let message = format!("{resource} \"{name}\" not found");
@@ -112,8 +126,11 @@ impl Status {
 
     /// There is no such resource, or it doesn't have that subresource.
     pub fn no_such_resource() -> Self {
-        let mut status =
-            Self::new(StatusCode::NOT_FOUND, "NotFound", "the server could not find the requested resource");
+        let mut status = Self::new(
+            StatusCode::NOT_FOUND,
+            "NotFound",
+            "the server could not find the requested resource",
+        );
         status.details = Some(Box::default());
         status
     }
@@ -129,7 +146,9 @@ impl Status {
         let message = format!(
             "{resource} \"{name}\" already exists, the server was not able to generate a unique name for the object"
         );
-        Self::new(StatusCode::CONFLICT, "AlreadyExists", message).about(resource, name).retry_after(1)
+        Self::new(StatusCode::CONFLICT, "AlreadyExists", message)
+            .about(resource, name)
+            .retry_after(1)
     }
 
     /// The write can't be done on the object as it is now.
@@ -140,7 +159,8 @@ impl Status {
 
     /// The object was changed by someone else since it was read.
     pub fn modified(resource: GroupResource<'_>, name: &str) -> Self {
-        let why = "the object has been modified; please apply your changes to the latest version and try again";
+        let why =
+            "the object has been modified; please apply your changes to the latest version and try again";
         Self::conflict(resource, name, why)
     }
 
@@ -168,7 +188,10 @@ impl Status {
 
     /// The object breaks rules.
     pub fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
-        let qualified = GroupResource { group, resource: kind };
+        let qualified = GroupResource {
+            group,
+            resource: kind,
+        };
         let mut texts: Vec<String> = Vec::with_capacity(errors.len());
         for error in errors {
             let text = error.to_string();
@@ -189,7 +212,9 @@ impl Status {
                 field: error.field.to_string(),
             })
             .collect();
-        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message).about(qualified, name).with_causes(causes)
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message)
+            .about(qualified, name)
+            .with_causes(causes)
     }
 
     /// The request itself is wrong.
@@ -222,12 +247,19 @@ impl Status {
             "the body of the request was in an unknown format - accepted media types include: {}",
             accepted.join(", ")
         );
-        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message)
+        Self::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "UnsupportedMediaType",
+            message,
+        )
     }
 
     /// No format that the client takes is written.
     pub fn not_acceptable(written: &[&str]) -> Self {
-        let message = format!("only the following media types are accepted: {}", written.join(", "));
+        let message = format!(
+            "only the following media types are accepted: {}",
+            written.join(", ")
+        );
         Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
     }
 
@@ -249,7 +281,12 @@ impl Status {
 
     /// The request took too long.
     pub fn timeout(message: impl fmt::Display) -> Self {
-        Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", format!("Timeout: {message}")).retry_after(1)
+        Self::new(
+            StatusCode::GATEWAY_TIMEOUT,
+            "Timeout",
+            format!("Timeout: {message}"),
+        )
+        .retry_after(1)
     }
 
     /// What would answer isn't there.
@@ -259,9 +296,16 @@ impl Status {
 
     /// The server failed.
     pub fn internal(message: impl fmt::Display) -> Self {
-        let cause = Cause { message: message.to_string(), ..Cause::default() };
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", format!("Internal error occurred: {message}"))
-            .with_causes(vec![cause])
+        let cause = Cause {
+            message: message.to_string(),
+            ..Cause::default()
+        };
+        Self::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "InternalError",
+            format!("Internal error occurred: {message}"),
+        )
+        .with_causes(vec![cause])
     }
 
     /// There is no space left for what should be stored.
@@ -279,7 +323,11 @@ impl Status {
         let mut object = Map::new();
         object.insert("kind".into(), "Status".into());
         object.insert("apiVersion".into(), "v1".into());
-        object.insert("metadata".into(), json!({}));
+        let metadata = self
+            .continue_token
+            .as_ref()
+            .map_or_else(|| json!({}), |token| json!({"continue": &**token}));
+        object.insert("metadata".into(), metadata);
         object.insert("status".into(), "Failure".into());
         if !self.message.is_empty() {
             object.insert("message".into(), self.message.clone().into());
@@ -298,9 +346,12 @@ impl Status {
 impl Details {
     fn to_value(&self) -> Value {
         let mut object = Map::new();
-        for (name, text) in
-            [("name", &self.name), ("group", &self.group), ("kind", &self.kind), ("uid", &self.uid)]
-        {
+        for (name, text) in [
+            ("name", &self.name),
+            ("group", &self.group),
+            ("kind", &self.kind),
+            ("uid", &self.uid),
+        ] {
             if !text.is_empty() {
                 object.insert(name.into(), text.clone().into());
             }
@@ -318,7 +369,11 @@ impl Details {
 impl Cause {
     fn to_value(&self) -> Value {
         let mut object = Map::new();
-        for (name, text) in [("reason", &self.reason), ("message", &self.message), ("field", &self.field)] {
+        for (name, text) in [
+            ("reason", &self.reason),
+            ("message", &self.message),
+            ("field", &self.field),
+        ] {
             if !text.is_empty() {
                 object.insert(name.into(), text.clone().into());
             }

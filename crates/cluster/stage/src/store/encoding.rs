@@ -19,6 +19,9 @@ const LINE_SEPARATORS: [(char, &[u8]); 2] = [('\u{2028}', b"\\u2028"), ('\u{2029
 /// that are around such a field.
 const MAX_DEPTH: usize = goyaml::limits::MAX_VALUE_DEPTH - 2;
 
+/// What an object says about its type.
+const TYPE: [&str; 2] = ["kind", "apiVersion"];
+
 /// Why a value can't be stored.
 #[derive(Debug, thiserror::Error)]
 pub enum EncodeError {
@@ -61,7 +64,13 @@ impl Draft {
         let mut gap = 0;
         let mut members = Members::open(&mut text);
         let mut metadata_is_written = false;
-        for (name, value) in fields {
+        // The type comes first, so that it can be read and left out without looking at the rest.
+        for name in TYPE {
+            if let Some(value) = fields.get(name) {
+                write_value(members.name(name)?, value)?;
+            }
+        }
+        for (name, value) in fields.iter().filter(|(name, _)| !TYPE.contains(&name.as_str())) {
             if !metadata_is_written && name.as_str() >= "metadata" {
                 gap = write_metadata(members.name("metadata")?, metadata)?;
                 metadata_is_written = true;

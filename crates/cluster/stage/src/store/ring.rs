@@ -48,6 +48,11 @@ impl Event {
         }
     }
 
+    /// Returns the event that tells of an object that is there.
+    pub fn present(object: Arc<Stored>) -> Self {
+        Self::new(EventKind::Added, object, None)
+    }
+
     /// Returns the event as it goes over the wire in one representation, which `encode` writes at first use.
     ///
     /// The caller says what each number below [`ENCODINGS`] stands for; others are encoded anew each time.

@@ -65,7 +65,7 @@ impl Stored {
     }
 
     /// Returns the same object as of another revision: what a deletion shows of it.
-    pub(super) fn at_revision(&self, revision: u64) -> Self {
+    pub fn at_revision(&self, revision: u64) -> Self {
         Self {
             key: self.key.clone(),
             revision,
@@ -81,6 +81,26 @@ impl Stored {
 
     pub(super) fn revision_at(&self) -> u32 {
         self.revision_at
+    }
+
+    /// Returns the object's `apiVersion`; empty where it has none.
+    pub fn api_version(&self) -> &str {
+        self.typed().map_or("", |(api_version, _)| api_version)
+    }
+
+    /// Returns what follows the kind and the version in the JSON: with a `{` before it, the object as a list shows it.
+    pub fn after_type(&self) -> &[u8] {
+        self.typed()
+            .map_or(self.bytes.get(1..).unwrap_or_default(), |(_, rest)| rest)
+    }
+
+    fn typed(&self) -> Option<(&str, &[u8])> {
+        let rest = self.bytes.strip_prefix(b"{\"kind\":\"")?;
+        let rest = &rest[memchr::memchr(b'"', rest)?..];
+        let rest = rest.strip_prefix(b"\",\"apiVersion\":\"")?;
+        let end = memchr::memchr(b'"', rest)?;
+        let api_version = std::str::from_utf8(&rest[..end]).ok()?;
+        Some((api_version, rest[end..].strip_prefix(b"\",")?))
     }
 
     /// Parses the JSON.

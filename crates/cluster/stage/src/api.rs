@@ -1,0 +1,217 @@
+//! The API itself: what every request and every controller goes through, without the wire.
+//!
+//! One path for every kind: a write is decoded, defaulted, given its owners, admitted, prepared, validated and stored;
+//! what differs from kind to kind is in the tables of [`kinds`] and in the schemas of custom resources.
+//!
+//! - [`mod@create`], [`modify`], [`patch`], [`delete`]: the writes
+//! - [`read`]: one object, and lists of them on one snapshot
+//! - [`versions`]: an object in the version that was asked for, and in the one that is stored
+
+pub mod create;
+pub mod delete;
+pub mod fields;
+pub mod modify;
+pub mod patch;
+pub mod read;
+pub mod scale;
+pub mod subresources;
+pub mod versions;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::Value;
+
+use crate::access::Access;
+use crate::admission::Admission;
+use crate::caller::Caller;
+use crate::resource::{Resource, Resources};
+use crate::status::Status;
+use crate::store::{Key, Store, Stored, WriteError};
+
+/// How often a write that names no version is tried again when others write the same object.
+const MOST_ATTEMPTS: usize = 10;
+
+/// The API of one cluster.
+#[derive(Debug)]
+pub struct Api {
+    /// Where objects are kept.
+    pub store: Store,
+    /// What is served.
+    pub resources: Resources,
+    /// Who may do what, and who is who.
+    pub access: Access,
+    /// What decides about writes beyond the rules of a kind.
+    pub admission: Admission,
+    /// What runs pods and has their logs.
+    pub node: crate::node::Handle,
+    /// The documents that describe what is served.
+    pub documents: crate::wire::documents::Documents,
+    /// What the server was told.
+    pub options: crate::Options,
+}
+
+/// Who calls, and what they are told beside the answer.
+#[derive(Debug)]
+pub struct Call {
+    /// Who calls.
+    pub caller: Arc<Caller>,
+    /// The program that calls, which names the manager of fields where the request doesn't.
+    pub user_agent: String,
+    warnings: Mutex<Vec<String>>,
+}
+
+impl Call {
+    /// Returns a call of someone.
+    pub fn new(caller: Arc<Caller>, user_agent: impl Into<String>) -> Self {
+        Self {
+            caller,
+            user_agent: user_agent.into(),
+            warnings: Mutex::default(),
+        }
+    }
+
+    /// Adds a warning, once.
+    pub fn warn(&self, text: impl Into<String>) {
+        let text = text.into();
+        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        if !warnings.contains(&text) {
+            warnings.push(text);
+        }
+    }
+
+    /// Returns the warnings and forgets them.
+    pub fn take_warnings(&self) -> Vec<String> {
+        std::mem::take(&mut self.warnings.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Returns the manager of the fields that the call writes.
+    pub fn manager<'a>(&'a self, named: &'a str) -> &'a str {
+        if !named.is_empty() {
+            return named;
+        }
+        match self.user_agent.split('/').next() {
+            Some("") | None => "unknown",
+            Some(program) => program,
+        }
+    }
+}
+
+/// What a request is about: an object, all objects of a namespace, or something below an object.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// The resource.
+    pub resource: Arc<Resource>,
+    /// The namespace; empty for the whole cluster.
+    pub namespace: String,
+    /// The object's name; empty for all of them.
+    pub name: String,
+    /// What hangs below the object; empty for the object itself.
+    pub subresource: String,
+}
+
+impl Place {
+    /// Returns where the object is stored.
+    pub fn key(&self) -> Key {
+        Key::new(&self.resource.storage, &self.namespace, &self.name)
+    }
+
+    /// Returns the failure that there is no such object.
+    pub fn not_found(&self) -> Status {
+        Status::not_found(self.resource.group_resource(), &self.name)
+    }
+
+    /// Returns the name of the subresource, if one is meant.
+    pub fn below(&self) -> Option<&str> {
+        (!self.subresource.is_empty()).then_some(self.subresource.as_str())
+    }
+}
+
+/// What a request is answered with.
+#[derive(Debug, Clone)]
+pub enum Answered {
+    /// A stored object, in the version it is stored in.
+    Stored(Arc<Stored>),
+    /// Anything else.
+    Value(Value),
+}
+
+impl Answered {
+    /// Returns the answer as a value.
+    pub fn into_value(self) -> Value {
+        match self {
+            Self::Stored(stored) => stored.value(),
+            Self::Value(value) => value,
+        }
+    }
+}
+
+/// Whether a write made a new object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// There is a new object.
+    Created,
+    /// The object was there.
+    Done,
+    /// The deletion has begun and goes on.
+    Accepted,
+}
+
+/// The answer to a write.
+#[derive(Debug, Clone)]
+pub struct Written {
+    /// What happened.
+    pub outcome: Outcome,
+    /// What the client sees.
+    pub answer: Answered,
+}
+
+impl Api {
+    /// Returns the failure for a write that the store refused.
+    pub(crate) fn write_failure(place: &Place, error: WriteError) -> Status {
+        let resource = place.resource.group_resource();
+        match error {
+            WriteError::AlreadyExists { .. } => Status::already_exists(resource, &place.name),
+            WriteError::NotFound { .. } => place.not_found(),
+            WriteError::Conflict { .. } => Status::modified(resource, &place.name),
+            WriteError::DiskFull { .. } => Status::disk_full(format!(
+                "cannot store {resource} \"{}\": no space left on the device; free some space and try again",
+                place.name
+            )),
+            other => Status::internal(other),
+        }
+    }
+}
+
+impl Api {
+    /// Returns the API of a cluster that is kept in a store.
+    pub fn new(store: Store, options: crate::Options) -> Result<Arc<Self>, crate::StageError> {
+        Ok(Arc::new(Self {
+            store,
+            resources: Resources::default(),
+            access: Access::new(&options)?,
+            admission: Admission::default(),
+            node: crate::node::Handle::default(),
+            documents: crate::wire::documents::Documents::default(),
+            options,
+        }))
+    }
+
+    /// Returns whether the first objects of the cluster are there.
+    pub fn is_ready(&self) -> bool {
+        true
+    }
+
+    /// Makes the first objects of a cluster.
+    pub async fn bootstrap(self: &Arc<Self>) -> Result<(), Status> {
+        let client = crate::client::Client::new(self.clone(), Caller::administrator(), "kube-apiserver");
+        for name in ["default", "kube-system", "kube-public", "kube-node-lease"] {
+            if client.get(("", "namespaces"), "", name)?.is_none() {
+                let namespace = serde_json::json!({
+                    "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name},
+                });
+                client.create(("", "namespaces"), namespace).await?;
+            }
+        }
+        Ok(())
+    }
+}

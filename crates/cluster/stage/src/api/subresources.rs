@@ -1,0 +1,32 @@
+//! What is made below an object, and what is asked without being stored.
+
+use serde_json::Value;
+
+use super::{Api, Call, Place, Written};
+use crate::options::WriteOptions;
+use crate::status::Status;
+
+impl Api {
+    /// Makes something below an object: a binding, an eviction, a token.
+    pub async fn create_below(
+        &self,
+        _call: &Call,
+        _place: &Place,
+        _body: Value,
+        _options: &WriteOptions,
+    ) -> Result<Written, Status> {
+        Err(Status::method_not_allowed())
+    }
+
+    /// Gives an object what the cluster has only once, such as an address.
+    pub(crate) fn allocate(
+        &self,
+        _call: &Call,
+        _place: &Place,
+        _new: &mut Value,
+        _old: Option<&Value>,
+        _dry_run: bool,
+    ) -> Result<(), Status> {
+        Ok(())
+    }
+}

@@ -1,0 +1,33 @@
+//! The small controllers that make a cluster live.
+//!
+//! Each is `observe → decide → act` on one object at a time: [`work`] watches what it needs, keeps a queue of the objects
+//! that have to be looked at, and tries again after failures.
+
+pub mod definitions;
+pub mod work;
+
+use std::sync::Arc;
+
+use crate::api::Api;
+
+/// The controllers that run; they stop when this is dropped.
+#[derive(Debug)]
+pub struct Controllers {
+    _running: Vec<work::Running>,
+}
+
+impl Controllers {
+    /// Starts all controllers.
+    pub async fn start(api: &Arc<Api>) -> Self {
+        let mut running = vec![work::start(api, definitions::Definitions)];
+        if !api.options.without_controllers {
+            running.extend(Self::living(api));
+        }
+        Self { _running: running }
+    }
+
+    /// Starts what makes a cluster live, as against what the API itself needs.
+    fn living(_api: &Arc<Api>) -> Vec<work::Running> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,310 @@
+//! Custom resources: what a CustomResourceDefinition makes of a kind.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use expression::rules::Compiled;
+use kinds::columns::custom::Columns;
+use schema::structural::{self, metadata, name_rules};
+use schema::{FieldError, FieldPath, Schema};
+use serde_json::Value;
+
+use crate::api::Api;
+use crate::api::scale::ScalePaths;
+use crate::object::{Object, map_of};
+use crate::resource::{Nature, Resource, api_version};
+use crate::status::Status;
+use crate::store::ResourceKey;
+
+/// One version of a custom kind.
+#[derive(Debug)]
+pub struct CustomKind {
+    /// The name of the definition, which is also the name of the resource with its group.
+    pub definition: Arc<str>,
+    /// The schema of this version.
+    pub schema: Arc<Schema>,
+    /// The schema as it was written, for the documents that describe it.
+    pub document: Arc<Value>,
+    /// The schema of the version that is stored.
+    pub stored_schema: Arc<Schema>,
+    /// The rules of the version that is stored.
+    pub rules: Arc<Compiled>,
+    /// Whether the status is written apart.
+    pub has_status: bool,
+    /// Where the replicas are, if it can be scaled.
+    pub scale: Option<ScalePaths>,
+    /// The fields that a field selector may name, as dotted paths.
+    pub selectable_fields: Vec<String>,
+    /// The columns of `kubectl get`, as the definition has them.
+    pub columns: Columns,
+    /// What a person should know who uses a version that goes away.
+    pub deprecation: Option<String>,
+    /// The `apiVersion` of every version that is served.
+    pub versions: Vec<String>,
+    /// How versions become each other.
+    pub conversion: Value,
+}
+
+impl CustomKind {
+    /// Returns objects in another version.
+    pub async fn convert(&self, _api: &Api, wanted: &str, objects: Vec<Value>) -> Result<Vec<Value>, Status> {
+        let convert = |mut object: Value| {
+            map_of(&mut object).insert("apiVersion".into(), wanted.into());
+            object
+        };
+        Ok(objects.into_iter().map(convert).collect())
+    }
+
+    /// Returns an object in another version without asking anyone, for the names of its fields alone.
+    pub fn convert_fields(&self, object: &Value, wanted: &str) -> Result<Value, String> {
+        let mut object = object.clone();
+        map_of(&mut object).insert("apiVersion".into(), wanted.into());
+        Ok(object)
+    }
+
+    /// Fills in defaults.
+    pub fn default(&self, object: &mut Value) {
+        schema::structural::default(&self.schema, object);
+    }
+
+    /// Fills in the defaults of the stored version.
+    pub fn default_stored(&self, object: &mut Value) {
+        schema::structural::default(&self.stored_schema, object);
+    }
+
+    /// Removes what a client may not set on a new object.
+    pub fn prepare_for_create(&self, object: &mut Value) {
+        if self.has_status {
+            map_of(object).remove("status");
+        }
+        object.metadata_mut().insert("generation".into(), 1.into());
+    }
+
+    /// Puts back what an update may not change, and raises the generation when what is wanted has changed.
+    pub fn prepare_for_update(&self, subresource: Option<&str>, new: &mut Value, old: &Value) {
+        match subresource {
+            Some("status") => {
+                // Everything but the status stays, and so does all metadata but the managers of fields.
+                let status = map_of(new).remove("status");
+                let managers = new.metadata_mut().remove("managedFields");
+                *new = old.clone();
+                match status {
+                    Some(status) => map_of(new).insert("status".into(), status),
+                    None => map_of(new).remove("status"),
+                };
+                if let Some(managers) = managers {
+                    new.metadata_mut().insert("managedFields".into(), managers);
+                }
+            }
+            _ => {
+                if self.has_status {
+                    match old.get("status") {
+                        Some(status) => map_of(new).insert("status".into(), status.clone()),
+                        None => map_of(new).remove("status"),
+                    };
+                }
+                if !same_wish(new, old, self.has_status) {
+                    let generation = old.generation() + 1;
+                    new.metadata_mut().insert("generation".into(), generation.into());
+                }
+            }
+        }
+    }
+
+    /// Returns what is wrong with a new object.
+    pub fn validate_create(&self, namespaced: bool, object: &Value) -> Vec<FieldError> {
+        let metadata = object.metadata().cloned().unwrap_or_default();
+        let name_rule = |name: &str, is_prefix: bool| {
+            let judged = if is_prefix {
+                name_rules::masked_prefix(name)
+            } else {
+                name.to_owned()
+            };
+            name_rules::dns_subdomain(&judged)
+        };
+        let mut errors = metadata::validate(&metadata, namespaced, &name_rule, &FieldPath::new("metadata"));
+        errors.extend(structural::validate_resource(&self.stored_schema, object, None));
+        errors.extend(self.scale_errors(object));
+        match structural::unchecked_rules(&errors) {
+            Some(unchecked) => errors.push(unchecked),
+            None => errors.extend(self.rules.validate(&FieldPath::root(), object, None).errors),
+        }
+        errors
+    }
+
+    /// Returns what is wrong with an update, and what a person should know about what it leaves as it was.
+    pub fn validate_update(
+        &self,
+        below: Option<&str>,
+        new: &Value,
+        old: &Value,
+    ) -> (Vec<FieldError>, Vec<String>) {
+        let (metadata, old_metadata) = (
+            new.metadata().cloned().unwrap_or_default(),
+            old.metadata().cloned().unwrap_or_default(),
+        );
+        let mut errors = metadata::validate_update(&metadata, &old_metadata, &FieldPath::new("metadata"));
+        if below == Some("status") {
+            errors.extend(structural::validate_status(&self.stored_schema, new, old));
+        } else {
+            errors.extend(structural::validate_resource(&self.stored_schema, new, Some(old)));
+            errors.extend(self.scale_errors(new));
+        }
+        if let Some(unchecked) = structural::unchecked_rules(&errors) {
+            errors.push(unchecked);
+            return (errors, Vec::new());
+        }
+        let found = self.rules.validate(&FieldPath::root(), new, Some(old));
+        errors.extend(found.errors);
+        (errors, found.warnings)
+    }
+
+    fn scale_errors(&self, object: &Value) -> Vec<FieldError> {
+        let Some(scale) = &self.scale else {
+            return Vec::new();
+        };
+        let paths = structural::resource::ScalePaths {
+            spec_replicas: format!(".{}", scale.wanted),
+            status_replicas: format!(".{}", scale.present),
+            label_selector: (!scale.selector.is_empty()).then(|| format!(".{}", scale.selector)),
+        };
+        paths.validate_spec(object)
+    }
+}
+
+/// Returns whether two objects want the same: everything but metadata, and the status where it is written apart.
+fn same_wish(new: &Value, old: &Value, has_status: bool) -> bool {
+    let ignored = |name: &str| name == "metadata" || (has_status && name == "status");
+    let (Some(new), Some(old)) = (new.as_object(), old.as_object()) else {
+        return false;
+    };
+    let rest = |map: &'_ serde_json::Map<String, Value>| {
+        map.iter()
+            .filter(|(name, _)| !ignored(name))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect::<Vec<_>>()
+    };
+    rest(new) == rest(old)
+}
+
+/// Orders versions as discovery does: stable before beta before alpha, newer before older, anything else last by name.
+pub fn version_priority(one: &str, other: &str) -> Ordering {
+    fn parse(version: &str) -> Option<(u8, u64, u64)> {
+        let rest = version.strip_prefix('v')?;
+        let digits = rest
+            .find(|character: char| !character.is_ascii_digit())
+            .unwrap_or(rest.len());
+        let major = rest[..digits].parse().ok()?;
+        let (stability, minor) = match &rest[digits..] {
+            "" => (2, "0"),
+            stage => {
+                if let Some(minor) = stage.strip_prefix("beta") {
+                    (1, minor)
+                } else {
+                    (0, stage.strip_prefix("alpha")?)
+                }
+            }
+        };
+        let minor = if minor.is_empty() { 0 } else { minor.parse().ok()? };
+        Some((stability, major, minor))
+    }
+    match (parse(one), parse(other)) {
+        (Some(one), Some(other)) => other.cmp(&one),
+        (Some(_), None) => Ordering::Less,
+        (None, Some(_)) => Ordering::Greater,
+        (None, None) => one.cmp(other),
+    }
+}
+
+/// Returns the resources that a definition with accepted names makes, one for each version that is served.
+pub fn resources(definition: &Value) -> Vec<Resource> {
+    let spec = &definition["spec"];
+    let names = &definition["status"]["acceptedNames"];
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let texts = |value: &Value| -> Vec<String> { value.as_array().into_iter().flatten().map(text).collect() };
+    let group = text(&spec["group"]);
+    let versions: Vec<&Value> = spec["versions"].as_array().into_iter().flatten().collect();
+    let Some(stored) = versions.iter().find(|version| version["storage"] == true) else {
+        return Vec::new();
+    };
+    let read = |version: &Value| {
+        let document = &version["schema"]["openAPIV3Schema"];
+        schema::structural::read(document).unwrap_or_else(|_| Schema::anything())
+    };
+    let stored_schema = Arc::new(read(stored));
+    let rules = Arc::new(Compiled::new(&stored_schema, true));
+    let served_versions: Vec<String> = versions
+        .iter()
+        .filter(|version| version["served"] == true)
+        .map(|version| api_version(&group, &text(&version["name"])))
+        .collect();
+    let mut made = Vec::new();
+    for version in versions.iter().filter(|version| version["served"] == true) {
+        let name = text(&version["name"]);
+        let subresources = &version["subresources"];
+        let has_status = subresources.get("status").is_some_and(|status| !status.is_null());
+        let scale = subresources
+            .get("scale")
+            .filter(|scale| !scale.is_null())
+            .map(|scale| {
+                let path = |name: &str| text(&scale[name]).trim_start_matches('.').to_owned();
+                ScalePaths {
+                    wanted: path("specReplicasPath"),
+                    present: path("statusReplicasPath"),
+                    selector: path("labelSelectorPath"),
+                }
+            });
+        let mut below = Vec::new();
+        if has_status {
+            below.push(kinds::table::STATUS);
+        }
+        if scale.is_some() {
+            below.push(kinds::table::SCALE);
+        }
+        let kind = text(&names["kind"]);
+        let deprecation = (version["deprecated"] == true).then(|| {
+            version["deprecationWarning"].as_str().map_or_else(
+                || format!("{} {kind} is deprecated", api_version(&group, &name)),
+                ToOwned::to_owned,
+            )
+        });
+        let custom = CustomKind {
+            definition: definition.name().into(),
+            schema: Arc::new(read(version)),
+            document: Arc::new(version["schema"]["openAPIV3Schema"].clone()),
+            stored_schema: stored_schema.clone(),
+            rules: rules.clone(),
+            has_status,
+            scale,
+            selectable_fields: version["selectableFields"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .map(|field| text(&field["jsonPath"]).trim_start_matches('.').to_owned())
+                .collect(),
+            columns: Columns::from_crd(definition, &name)
+                .or_else(|_| Columns::from_definitions(&[]))
+                .unwrap_or_else(|_| unreachable!("no columns are always readable")),
+            deprecation,
+            versions: served_versions.clone(),
+            conversion: spec["conversion"].clone(),
+        };
+        made.push(Resource {
+            group: group.as_str().into(),
+            version: name.as_str().into(),
+            kind: kind.into(),
+            list_kind: text(&names["listKind"]).into(),
+            plural: text(&names["plural"]).into(),
+            singular: text(&names["singular"]).into(),
+            short_names: texts(&names["shortNames"]),
+            categories: texts(&names["categories"]),
+            namespaced: spec["scope"] == "Namespaced",
+            verbs: kinds::table::ALL_VERBS,
+            subresources: below,
+            storage: ResourceKey::new(&group, &text(&names["plural"])),
+            storage_api_version: api_version(&group, &text(&stored["name"])).into(),
+            nature: Nature::Custom(Arc::new(custom)),
+        });
+    }
+    made
+}

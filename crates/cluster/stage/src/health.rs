@@ -1,0 +1,146 @@
+//! How the server is: its version, its health, what it counts.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use http::{Response, StatusCode};
+use serde_json::{Value, json};
+
+use crate::api::Api;
+use crate::wire::{Asked, Body, bytes_response, paths};
+
+/// The release of Kubernetes whose API is served.
+pub const KUBERNETES_VERSION: &str = "1.36.3";
+
+/// Returns `/version`.
+pub fn version() -> Value {
+    let mut parts = KUBERNETES_VERSION.split('.');
+    let (major, minor) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    json!({
+        "major": major,
+        "minor": minor,
+        "emulationMajor": major,
+        "emulationMinor": minor,
+        "minCompatibilityMajor": major,
+        "minCompatibilityMinor": "35",
+        "gitVersion": format!("v{KUBERNETES_VERSION}+baton"),
+        "gitCommit": "",
+        "gitTreeState": "",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": "",
+        "compiler": "rustc",
+        "platform": format!("{}/{}", std::env::consts::OS, architecture()),
+    })
+}
+
+fn architecture() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    }
+}
+
+/// The checks that `/healthz`, `/livez` and `/readyz` make one by one.
+const CHECKS: [&str; 2] = ["ping", "controllers"];
+
+/// Answers a question about health.
+pub fn answer(api: &Arc<Api>, asked: &Asked, endpoint: &str, check: &[&str]) -> Response<Body> {
+    let excluded = asked.query.all("exclude");
+    let failing = |name: &str| match name {
+        "controllers" => endpoint == "readyz" && !api.is_ready(),
+        _ => false,
+    };
+    if let [name] = check {
+        if !CHECKS.contains(name) {
+            return paths::page_not_found();
+        }
+        return if failing(name) {
+            paths::text(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                format!("internal server error: {name} check failed\n"),
+            )
+        } else {
+            paths::text(StatusCode::OK, "ok")
+        };
+    }
+    let mut report = String::new();
+    let mut healthy = true;
+    for name in CHECKS {
+        if excluded.contains(&name) {
+            let _ = writeln!(report, "[+]{name} excluded: ok");
+        } else if failing(name) {
+            healthy = false;
+            let _ = writeln!(report, "[-]{name} failed: reason withheld");
+        } else {
+            let _ = writeln!(report, "[+]{name} ok");
+        }
+    }
+    if !healthy {
+        let _ = writeln!(report, "{endpoint} check failed");
+        return paths::text(StatusCode::INTERNAL_SERVER_ERROR, report);
+    }
+    if asked.query.has("verbose") {
+        let _ = writeln!(report, "{endpoint} check passed");
+        return paths::text(StatusCode::OK, report);
+    }
+    paths::text(StatusCode::OK, "ok")
+}
+
+/// Answers `/metrics`: what the store holds.
+pub fn metrics(api: &Arc<Api>) -> Response<Body> {
+    let mut text = String::new();
+    let statistics = api.store.statistics();
+    text.push_str("# HELP apiserver_resource_objects Number of stored objects by resource.\n");
+    text.push_str("# TYPE apiserver_resource_objects gauge\n");
+    for (resource, count) in api.store.counts() {
+        let _ = writeln!(
+            text,
+            "apiserver_resource_objects{{group=\"{}\",resource=\"{}\"}} {count}",
+            resource.group(),
+            resource.plural()
+        );
+    }
+    for (name, help, value) in [
+        (
+            "stage_store_revision",
+            "The revision of the last write.",
+            statistics.revision,
+        ),
+        (
+            "stage_store_history_bytes",
+            "Bytes of replaced versions that are still kept.",
+            statistics.history_bytes as u64,
+        ),
+        (
+            "stage_watchers",
+            "Number of watchers.",
+            statistics.watchers as u64,
+        ),
+    ] {
+        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}");
+    }
+    bytes_response(
+        StatusCode::OK,
+        text.into(),
+        "text/plain; version=0.0.4; charset=utf-8",
+    )
+}
+
+/// Returns the components that `kubectl get componentstatuses` shows.
+pub fn components() -> Vec<Value> {
+    ["controller-manager", "etcd-0", "scheduler"]
+        .iter()
+        .filter_map(|name| component(name))
+        .collect()
+}
+
+/// Returns one of the components.
+pub fn component(name: &str) -> Option<Value> {
+    matches!(name, "controller-manager" | "etcd-0" | "scheduler").then(|| {
+        json!({
+            "apiVersion": "v1", "kind": "ComponentStatus", "metadata": {"name": name},
+            "conditions": [{"type": "Healthy", "status": "True", "message": "ok"}],
+        })
+    })
+}

@@ -1,0 +1,281 @@
+//! What is served: the built-in kinds and the custom ones, looked up by path.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use kinds::{Kind, Subresource};
+use schema::Schema;
+
+use crate::custom::CustomKind;
+use crate::status::GroupResource;
+use crate::store::ResourceKey;
+
+/// One resource in one version.
+#[derive(Debug)]
+pub struct Resource {
+    /// The API group; empty for the core.
+    pub group: Arc<str>,
+    /// The version it is served in.
+    pub version: Arc<str>,
+    /// The kind of its objects.
+    pub kind: Arc<str>,
+    /// The kind of its lists.
+    pub list_kind: Arc<str>,
+    /// Its name in paths.
+    pub plural: Arc<str>,
+    /// The name of one of them on the command line.
+    pub singular: Arc<str>,
+    /// Short names on the command line.
+    pub short_names: Vec<String>,
+    /// The groups of kinds, such as `all`, it belongs to on the command line.
+    pub categories: Vec<String>,
+    /// Whether its objects live in namespaces.
+    pub namespaced: bool,
+    /// What may be done with its objects.
+    pub verbs: &'static [&'static str],
+    /// What hangs below its objects.
+    pub subresources: Vec<Subresource>,
+    /// Where its objects are stored; resources that show the same objects share it.
+    pub storage: ResourceKey,
+    /// The `apiVersion` its objects are stored in.
+    pub storage_api_version: Arc<str>,
+    /// What makes it different from others.
+    pub nature: Nature,
+}
+
+/// Whether a resource is built in.
+#[derive(Debug, Clone)]
+pub enum Nature {
+    /// A row of the table of kinds.
+    BuiltIn(&'static Kind),
+    /// A version of a CustomResourceDefinition.
+    Custom(Arc<CustomKind>),
+}
+
+impl Resource {
+    /// Returns the resources of a built-in kind, one for each version it is served in.
+    pub fn built_in(kind: &'static Kind) -> impl Iterator<Item = Self> {
+        // Events of the core and of `events.k8s.io` are the same objects.
+        let storage_group = if kind.plural == "events" { "" } else { kind.group };
+        let stored = kind.versions.first().copied().unwrap_or("v1");
+        kind.versions.iter().map(move |&version| Self {
+            group: kind.group.into(),
+            version: version.into(),
+            kind: kind.kind.into(),
+            list_kind: kind.list_kind().into(),
+            plural: kind.plural.into(),
+            singular: kind.singular.into(),
+            short_names: kind.short_names.iter().map(ToString::to_string).collect(),
+            categories: kind.categories.iter().map(ToString::to_string).collect(),
+            namespaced: kind.is_namespaced(),
+            verbs: kind.verbs,
+            subresources: kind.subresources.to_vec(),
+            storage: ResourceKey::new(storage_group, kind.plural),
+            storage_api_version: api_version(storage_group, stored).into(),
+            nature: Nature::BuiltIn(kind),
+        })
+    }
+
+    /// Returns the `apiVersion` of its objects.
+    pub fn api_version(&self) -> String {
+        api_version(&self.group, &self.version)
+    }
+
+    /// Returns its name as failures say it.
+    pub fn group_resource(&self) -> GroupResource<'_> {
+        GroupResource {
+            group: &self.group,
+            resource: &self.plural,
+        }
+    }
+
+    /// Returns the schema of its objects.
+    pub fn schema(&self) -> Option<&Schema> {
+        match &self.nature {
+            Nature::BuiltIn(_) => schema::builtin::schema_of(&self.group, &self.version, &self.kind),
+            Nature::Custom(custom) => Some(&custom.schema),
+        }
+    }
+
+    /// Returns whether it is a custom resource.
+    pub fn custom(&self) -> Option<&CustomKind> {
+        match &self.nature {
+            Nature::BuiltIn(_) => None,
+            Nature::Custom(custom) => Some(custom),
+        }
+    }
+
+    /// Returns the row of a built-in kind.
+    pub fn row(&self) -> Option<&'static Kind> {
+        match &self.nature {
+            Nature::BuiltIn(kind) => Some(kind),
+            Nature::Custom(_) => None,
+        }
+    }
+
+    /// Returns the subresource with this name.
+    pub fn subresource(&self, name: &str) -> Option<&Subresource> {
+        self.subresources.iter().find(|one| one.name == name)
+    }
+
+    /// Returns whether it is the resource of this group and name.
+    pub fn is(&self, group: &str, plural: &str) -> bool {
+        &*self.group == group && &*self.plural == plural
+    }
+}
+
+/// Returns a group and a version as one text.
+pub fn api_version(group: &str, version: &str) -> String {
+    if group.is_empty() {
+        version.to_owned()
+    } else {
+        format!("{group}/{version}")
+    }
+}
+
+/// Returns the group and the version of an `apiVersion`.
+pub fn split_api_version(api_version: &str) -> (&str, &str) {
+    api_version.split_once('/').unwrap_or(("", api_version))
+}
+
+/// The versions of one group, the preferred one first.
+#[derive(Debug, Clone, Default)]
+pub struct Group {
+    /// The group's name.
+    pub name: Arc<str>,
+    /// Its versions and what each serves, in the order of preference.
+    pub versions: Vec<(Arc<str>, BTreeMap<Arc<str>, Arc<Resource>>)>,
+}
+
+/// Everything that is served at one moment.
+#[derive(Debug, Clone, Default)]
+pub struct Served {
+    /// The groups in the order of discovery; the core first.
+    pub groups: Vec<Group>,
+    /// Counts the changes, so that what is made from it can be kept until the next one.
+    pub generation: u64,
+}
+
+impl Served {
+    /// Returns a resource in one version.
+    pub fn resource(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Resource>> {
+        let (_, resources) = self
+            .group(group)?
+            .versions
+            .iter()
+            .find(|(name, _)| &**name == version)?;
+        resources.get(plural)
+    }
+
+    /// Returns a resource in the group's preferred version that has it.
+    pub fn preferred(&self, group: &str, plural: &str) -> Option<&Arc<Resource>> {
+        self.group(group)?
+            .versions
+            .iter()
+            .find_map(|(_, resources)| resources.get(plural))
+    }
+
+    /// Returns the resource of a kind, as owner references and patches name it.
+    pub fn of_kind(&self, api_version: &str, kind: &str) -> Option<&Arc<Resource>> {
+        let (group, version) = split_api_version(api_version);
+        let (_, resources) = self
+            .group(group)?
+            .versions
+            .iter()
+            .find(|(name, _)| &**name == version)?;
+        resources.values().find(|resource| &*resource.kind == kind)
+    }
+
+    /// Returns a group by its name.
+    pub fn group(&self, name: &str) -> Option<&Group> {
+        self.groups.iter().find(|group| &*group.name == name)
+    }
+
+    /// Returns every resource in every version.
+    pub fn all(&self) -> impl Iterator<Item = &Arc<Resource>> {
+        self.groups
+            .iter()
+            .flat_map(|group| group.versions.iter())
+            .flat_map(|(_, resources)| resources.values())
+    }
+
+    fn add(&mut self, resource: Resource) {
+        let position = self.groups.iter().position(|group| group.name == resource.group);
+        let position = position.unwrap_or_else(|| {
+            self.groups.push(Group {
+                name: resource.group.clone(),
+                versions: Vec::new(),
+            });
+            self.groups.len() - 1
+        });
+        let versions = &mut self.groups[position].versions;
+        let known = versions
+            .iter()
+            .position(|(version, _)| *version == resource.version);
+        let known = known.unwrap_or_else(|| {
+            versions.push((resource.version.clone(), BTreeMap::new()));
+            versions.len() - 1
+        });
+        versions[known]
+            .1
+            .insert(resource.plural.clone(), Arc::new(resource));
+    }
+
+    fn of_built_in_kinds() -> Self {
+        let mut served = Self::default();
+        for kind in kinds::table::KINDS {
+            for resource in Resource::built_in(kind) {
+                served.add(resource);
+            }
+        }
+        for group in &mut served.groups {
+            group
+                .versions
+                .sort_by(|(one, _), (other, _)| crate::custom::version_priority(one, other));
+        }
+        served
+    }
+}
+
+/// What is served now. Reading takes no lock; a change puts a new table in place of the old one.
+#[derive(Debug)]
+pub struct Resources {
+    built_in: Served,
+    now: ArcSwap<Served>,
+}
+
+impl Default for Resources {
+    fn default() -> Self {
+        let built_in = Served::of_built_in_kinds();
+        Self {
+            now: ArcSwap::from_pointee(built_in.clone()),
+            built_in,
+        }
+    }
+}
+
+impl Resources {
+    /// Returns what is served now.
+    pub fn now(&self) -> Arc<Served> {
+        self.now.load_full()
+    }
+
+    /// Puts the custom resources in place of those served so far.
+    pub fn serve_custom(&self, custom: Vec<Resource>) {
+        let mut served = self.built_in.clone();
+        served.generation = self.now.load().generation + 1;
+        let built_in_groups = served.groups.len();
+        for resource in custom {
+            served.add(resource);
+        }
+        // Custom groups come after the built-in ones, by name; their versions by priority.
+        served.groups[built_in_groups..].sort_by(|one, other| one.name.cmp(&other.name));
+        for group in &mut served.groups[built_in_groups..] {
+            group
+                .versions
+                .sort_by(|(one, _), (other, _)| crate::custom::version_priority(one, other));
+        }
+        self.now.store(Arc::new(served));
+    }
+}

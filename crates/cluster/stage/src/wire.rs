@@ -1,0 +1,276 @@
+//! The API over HTTP: requests in, answers out, whether or not there is a socket between.
+//!
+//! - [`negotiation`]: the form of an answer
+//! - [`representation`], [`lists`], [`watch`]: objects, lists and changes in that form
+//! - [`discovery`], [`documents`]: what is served, for clients that want to know
+//! - [`resources`]: requests about objects
+
+pub mod discovery;
+pub mod documents;
+pub mod lists;
+pub mod negotiation;
+pub mod paths;
+pub mod representation;
+pub mod resources;
+pub mod watch;
+
+use std::convert::Infallible;
+use std::error::Error;
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use futures_util::Stream;
+use http::header::{self, HeaderMap, HeaderValue};
+use http::{Request, Response, StatusCode};
+use http_body::Frame;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Full, StreamBody};
+use serde_json::Value;
+
+use crate::access::Credentials;
+use crate::api::{Api, Call};
+use crate::caller::Caller;
+use crate::options::Query;
+use crate::request::{Target, Verb};
+use crate::status::Status;
+use negotiation::{Accepted, Format};
+
+/// The body of an answer.
+pub type Body = UnsyncBoxBody<Bytes, Infallible>;
+
+/// The largest body of a request, as on the real server.
+pub const LARGEST_BODY: usize = 3 * 1024 * 1024;
+
+/// Who is at the other end.
+#[derive(Debug, Clone, Default)]
+pub struct Peer {
+    /// The client's certificate as DER, which the connection has verified.
+    pub certificate: Option<Arc<[u8]>>,
+    /// Who calls when the request says nothing; `None` for strangers.
+    pub trusted: Option<Arc<Caller>>,
+    /// The address that the client used, for discovery.
+    pub address: Arc<str>,
+}
+
+/// Returns a body that is there at once.
+pub fn full_body(bytes: impl Into<Bytes>) -> Body {
+    Full::new(bytes.into()).boxed_unsync()
+}
+
+/// Returns a body that comes piece by piece.
+pub fn stream_body(frames: impl Stream<Item = Result<Frame<Bytes>, Infallible>> + Send + 'static) -> Body {
+    StreamBody::new(frames).boxed_unsync()
+}
+
+/// A request that was read: everything but its body.
+#[derive(Debug)]
+pub struct Asked {
+    /// Method, path and headers.
+    pub head: http::request::Parts,
+    /// The query.
+    pub query: Query,
+    /// The body.
+    pub body: Bytes,
+    /// Who calls.
+    pub call: Call,
+    /// Who is at the other end.
+    pub peer: Peer,
+}
+
+/// Answers a request.
+pub async fn handle<B>(api: &Arc<Api>, request: Request<B>, peer: Peer) -> Response<Body>
+where
+    B: http_body::Body<Data = Bytes>,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    let (head, body) = request.into_parts();
+    let query = Query::read(head.uri.query());
+    // A failure is written in the form that the client takes, as far as there is one.
+    let accepted = negotiation::accepted(&head.headers, &query, negotiation::Use::Objects { binary: true });
+    let failed_form = accepted.map_or_else(
+        |_| Accepted::default(),
+        |accepted| Accepted {
+            shape: negotiation::Shape::Whole,
+            ..accepted
+        },
+    );
+    let mut response = match answer(api, head, query, body, peer).await {
+        Ok(response) => response,
+        Err(status) => failure(&status, &failed_form),
+    };
+    let headers = response.headers_mut();
+    if !headers.contains_key(header::CACHE_CONTROL) {
+        headers.insert(
+            header::CACHE_CONTROL,
+            HeaderValue::from_static("no-cache, private"),
+        );
+    }
+    if let Ok(id) = HeaderValue::from_str(&uuid::Uuid::new_v4().to_string()) {
+        headers.insert("audit-id", id);
+    }
+    response
+}
+
+async fn answer<B>(
+    api: &Arc<Api>,
+    head: http::request::Parts,
+    query: Query,
+    body: B,
+    peer: Peer,
+) -> Result<Response<Body>, Status>
+where
+    B: http_body::Body<Data = Bytes>,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    let credentials = credentials(&head.headers, &peer);
+    let caller = api
+        .access
+        .authenticate(api, &credentials, peer.trusted.as_ref())?;
+    let user_agent = head
+        .headers
+        .get(header::USER_AGENT)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    let call = Call::new(caller, user_agent);
+    let target = Target::read(head.uri.path());
+    let response = match target {
+        Target::Resource(path) => {
+            let watches = query.flag("watch").unwrap_or(false);
+            let verb = Verb::of(&head.method, &path, watches).ok_or_else(Status::method_not_allowed)?;
+            api.access.authorize(api, &call.caller, verb, &path)?;
+            let body = read_body(body).await?;
+            let asked = Asked {
+                head,
+                query,
+                body,
+                call,
+                peer,
+            };
+            resources::answer(api, asked, verb, path).await?
+        }
+        Target::Other => {
+            api.access
+                .authorize_path(api, &call.caller, head.method.as_str(), head.uri.path())?;
+            let body = read_body(body).await?;
+            paths::answer(
+                api,
+                Asked {
+                    head,
+                    query,
+                    body,
+                    call,
+                    peer,
+                },
+            )
+            .await?
+        }
+    };
+    Ok(response)
+}
+
+/// Returns what a request presents to say who makes it.
+fn credentials(headers: &HeaderMap, peer: &Peer) -> Credentials {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let token = text("authorization").and_then(|value| {
+        let (scheme, token) = value.split_once(' ')?;
+        scheme
+            .eq_ignore_ascii_case("bearer")
+            .then(|| token.trim().to_owned())
+    });
+    let impersonation = headers
+        .iter()
+        .filter(|(name, _)| name.as_str().starts_with("impersonate-"))
+        .filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())))
+        .collect();
+    Credentials {
+        token,
+        certificate: peer.certificate.clone(),
+        impersonation,
+    }
+}
+
+async fn read_body<B>(body: B) -> Result<Bytes, Status>
+where
+    B: http_body::Body<Data = Bytes>,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    let mut body = std::pin::pin!(body);
+    let mut first = Bytes::new();
+    let mut rest = BytesMut::new();
+    while let Some(frame) = body.as_mut().frame().await {
+        let frame = frame.map_err(|error| Status::bad_request(error.into().to_string()))?;
+        let Ok(data) = frame.into_data() else { continue };
+        if first.len() + rest.len() + data.len() > LARGEST_BODY {
+            return Err(Status::too_large(format_args!("limit is {LARGEST_BODY}")));
+        }
+        if first.is_empty() && rest.is_empty() {
+            first = data;
+        } else {
+            if rest.is_empty() {
+                rest.extend_from_slice(&first);
+                first = Bytes::new();
+            }
+            rest.extend_from_slice(&data);
+        }
+    }
+    Ok(if rest.is_empty() { first } else { rest.freeze() })
+}
+
+/// Returns the answer that something failed.
+pub fn failure(status: &Status, form: &Accepted) -> Response<Body> {
+    let value = status.to_value();
+    let (bytes, format) = match representation::write(&value, form) {
+        Ok(bytes) => (bytes, form.format),
+        Err(_) => (value.to_string().into(), Format::Json),
+    };
+    let mut response = Response::new(full_body(bytes));
+    *response.status_mut() = status.code;
+    response.headers_mut().insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static(format.media_type()),
+    );
+    if let Some(seconds) = status.details.as_ref().map(|details| details.retry_after_seconds)
+        && seconds > 0
+    {
+        response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+    }
+    response
+}
+
+/// Returns an answer with a value.
+pub fn value_response(
+    code: StatusCode,
+    value: &Value,
+    accepted: &Accepted,
+) -> Result<Response<Body>, Status> {
+    Ok(bytes_response(
+        code,
+        representation::write(value, accepted)?,
+        accepted.format.media_type(),
+    ))
+}
+
+/// Returns an answer with bytes of a media type.
+pub fn bytes_response(code: StatusCode, bytes: Bytes, media_type: &'static str) -> Response<Body> {
+    let mut response = Response::new(full_body(bytes));
+    *response.status_mut() = code;
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
+    response
+}
+
+/// Adds the warnings of a call to its answer.
+pub fn add_warnings(call: &Call, headers: &mut HeaderMap) {
+    for warning in call.take_warnings() {
+        let escaped: String = warning
+            .chars()
+            .map(|character| if character.is_control() { ' ' } else { character })
+            .collect::<String>()
+            .replace('\\', "\\\\")
+            .replace('"', "\\\"");
+        if let Ok(value) = HeaderValue::from_bytes(format!("299 - \"{escaped}\"").as_bytes()) {
+            headers.append(header::WARNING, value);
+        }
+    }
+}

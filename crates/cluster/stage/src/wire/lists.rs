@@ -1,0 +1,148 @@
+//! Lists on the wire: the stored bytes of their objects, one after the other.
+
+use std::sync::Arc;
+
+use bytes::{BufMut as _, Bytes, BytesMut};
+use futures_util::stream;
+use http_body::Frame;
+use serde_json::{Map, Value, json};
+
+use super::negotiation::{Accepted, Format, Shape};
+use super::representation::{self, Included};
+use super::{Body, full_body, stream_body};
+use crate::api::read::Page;
+use crate::api::{Api, Place};
+use crate::resource::Resource;
+use crate::status::Status;
+use crate::store::Stored;
+
+/// How much of a list is put together at a time: enough to be quick, little enough that many lists at once stay small.
+const CHUNK: usize = 256 * 1024;
+
+/// Answers a list.
+pub async fn answer(
+    api: &Arc<Api>,
+    place: &Place,
+    page: Page,
+    accepted: &Accepted,
+    included: Included,
+) -> Result<Body, Status> {
+    let resource = &place.resource;
+    let metadata = list_metadata(&page);
+    let plain = accepted.format == Format::Json && accepted.shape == Shape::Whole && !accepted.pretty;
+    if plain
+        && page
+            .items
+            .iter()
+            .all(|item| api.is_served_as_stored(resource, item))
+    {
+        return Ok(stored_list(resource, &metadata, page.items));
+    }
+    let mut objects = Vec::with_capacity(page.items.len());
+    for item in &page.items {
+        objects.push(api.served(resource, item).await?);
+    }
+    let value = whole(resource, objects, metadata, accepted, included);
+    Ok(full_body(representation::write(&value, accepted)?))
+}
+
+/// Returns a list of objects in the shape that was asked for.
+pub fn whole(
+    resource: &Resource,
+    mut objects: Vec<Value>,
+    metadata: Value,
+    accepted: &Accepted,
+    included: Included,
+) -> Value {
+    match accepted.shape {
+        Shape::Table => representation::table(resource, objects, metadata, included, true),
+        Shape::Metadata => representation::metadata_list(objects, metadata),
+        Shape::Whole | Shape::Discovery(_) => {
+            if resource.row().is_some() {
+                for object in &mut objects {
+                    if let Some(object) = object.as_object_mut() {
+                        object.remove("apiVersion");
+                        object.remove("kind");
+                    }
+                }
+            }
+            json!({
+                "kind": &*resource.list_kind, "apiVersion": resource.api_version(), "metadata": metadata,
+                "items": objects,
+            })
+        }
+    }
+}
+
+fn list_metadata(page: &Page) -> Value {
+    let mut metadata = Map::new();
+    metadata.insert("resourceVersion".into(), page.revision.to_string().into());
+    if !page.continue_token.is_empty() {
+        metadata.insert("continue".into(), page.continue_token.clone().into());
+        if let Some(remaining) = page.remaining {
+            metadata.insert("remainingItemCount".into(), remaining.into());
+        }
+    }
+    Value::Object(metadata)
+}
+
+fn stored_list(resource: &Resource, metadata: &Value, items: Vec<Arc<Stored>>) -> Body {
+    let head = format!(
+        "{{\"kind\":{},\"apiVersion\":{},\"metadata\":{metadata},\"items\":[",
+        json!(&*resource.list_kind),
+        json!(resource.api_version())
+    );
+    // Items of built-in lists don't repeat what the list says.
+    let typed = resource.row().is_none();
+    let state = (Some(head), items.into_iter(), typed, true);
+    let chunks = stream::unfold(state, |(mut head, mut items, typed, mut first)| async move {
+        let mut chunk = BytesMut::new();
+        match head.take() {
+            Some(head) => chunk.put_slice(head.as_bytes()),
+            None if items.as_slice().is_empty() && !first => return None,
+            None => {}
+        }
+        let mut ended = false;
+        while chunk.len() < CHUNK {
+            let Some(item) = items.next() else {
+                chunk.put_slice(b"]}\n");
+                ended = true;
+                break;
+            };
+            if !first {
+                chunk.put_u8(b',');
+            }
+            first = false;
+            if typed {
+                chunk.put_slice(&item.bytes);
+            } else {
+                chunk.put_u8(b'{');
+                chunk.put_slice(item.after_type());
+            }
+        }
+        // An empty rest and `first` unset is how the next turn knows that the end was written.
+        if ended {
+            first = false;
+            items = Vec::new().into_iter();
+        } else if items.as_slice().is_empty() {
+            chunk.put_slice(b"]}\n");
+            first = false;
+        }
+        Some((Ok(Frame::data(chunk.freeze())), (None, items, typed, first)))
+    });
+    stream_body(chunks)
+}
+
+/// Returns a list that is small and made on the spot.
+pub fn small(
+    resource: &Resource,
+    objects: Vec<Value>,
+    revision: u64,
+    accepted: &Accepted,
+) -> Result<Bytes, Status> {
+    let metadata = json!({"resourceVersion": revision.to_string()});
+    representation::write(
+        &whole(resource, objects, metadata, accepted, Included::Metadata),
+        accepted,
+    )
+}

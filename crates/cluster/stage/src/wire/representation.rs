@@ -1,0 +1,164 @@
+//! Objects in the form that was asked for.
+
+use bytes::{BufMut as _, Bytes, BytesMut};
+use jiff::Timestamp;
+use kinds::columns::Column;
+use serde_json::{Value, json};
+
+use super::negotiation::{Accepted, Format, Shape};
+use crate::object::Object;
+use crate::resource::{Nature, Resource};
+use crate::status::Status;
+
+/// Writes a value.
+pub fn write(value: &Value, accepted: &Accepted) -> Result<Bytes, Status> {
+    match accepted.format {
+        Format::Protobuf => match schema::protobuf::encode(value) {
+            Ok(bytes) => Ok(bytes.into()),
+            Err(error) => Err(Status::internal(error)),
+        },
+        Format::Yaml => goyaml::to_string(value)
+            .map(Bytes::from)
+            .map_err(Status::internal),
+        Format::Json if accepted.pretty => {
+            let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
+            text.push('\n');
+            Ok(text.into())
+        }
+        Format::Json => {
+            let mut bytes = BytesMut::new().writer();
+            // Writing to memory doesn't fail.
+            let _ = serde_json::to_writer(&mut bytes, value);
+            let mut bytes = bytes.into_inner();
+            bytes.put_u8(b'\n');
+            Ok(bytes.freeze())
+        }
+    }
+}
+
+/// How much of an object is in each row of a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Included {
+    /// Nothing.
+    None,
+    /// Its metadata.
+    #[default]
+    Metadata,
+    /// All of it.
+    Object,
+}
+
+impl Included {
+    /// Reads the `includeObject` of a query.
+    pub fn read(text: &str) -> Result<Self, Status> {
+        match text {
+            "" | "Metadata" => Ok(Self::Metadata),
+            "None" => Ok(Self::None),
+            "Object" => Ok(Self::Object),
+            other => Err(Status::bad_request(format!(
+                "unrecognized includeObject value: {other:?}"
+            ))),
+        }
+    }
+}
+
+/// Returns an object in the shape that was asked for.
+pub fn object(resource: &Resource, accepted: &Accepted, object: Value, included: Included) -> Value {
+    match accepted.shape {
+        Shape::Whole | Shape::Discovery(_) => object,
+        Shape::Metadata => metadata_only(object),
+        Shape::Table => {
+            let version = object.metadata_text("resourceVersion").to_owned();
+            table(
+                resource,
+                vec![object],
+                json!({"resourceVersion": version}),
+                included,
+                true,
+            )
+        }
+    }
+}
+
+/// Returns an object of a watch in the shape that was asked for; only the first table has columns.
+pub fn watched(resource: &Resource, accepted: &Accepted, object: Value, first: bool) -> Value {
+    match accepted.shape {
+        Shape::Whole | Shape::Discovery(_) => object,
+        Shape::Metadata => metadata_only(object),
+        Shape::Table => {
+            let version = object.metadata_text("resourceVersion").to_owned();
+            table(
+                resource,
+                vec![object],
+                json!({"resourceVersion": version}),
+                Included::Metadata,
+                first,
+            )
+        }
+    }
+}
+
+/// Returns only the metadata of an object.
+pub fn metadata_only(mut object: Value) -> Value {
+    let metadata = object.get_mut("metadata").map(Value::take).unwrap_or_default();
+    json!({"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": metadata})
+}
+
+/// Returns the list of the metadata of objects.
+pub fn metadata_list(objects: Vec<Value>, metadata: Value) -> Value {
+    let items: Vec<Value> = objects.into_iter().map(metadata_only).collect();
+    json!({"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadataList", "metadata": metadata, "items": items})
+}
+
+/// Returns the rows of objects as `kubectl get` prints them.
+pub fn table(
+    resource: &Resource,
+    objects: Vec<Value>,
+    metadata: Value,
+    included: Included,
+    columns: bool,
+) -> Value {
+    let now = Timestamp::now();
+    let mut rows = Vec::with_capacity(objects.len());
+    for object in objects {
+        let printed = match &resource.nature {
+            Nature::BuiltIn(row) => kinds::columns::row(row.group, row.kind, &object, now),
+            Nature::Custom(custom) => custom.columns.row(&object, now),
+        };
+        let shown = match included {
+            Included::None => Value::Null,
+            Included::Metadata => metadata_only(object),
+            Included::Object => object,
+        };
+        rows.push(printed.to_value(shown));
+    }
+    let definitions = match &resource.nature {
+        _ if !columns => Value::Null,
+        Nature::BuiltIn(row) => described(
+            kinds::columns::columns(row.group, row.kind).unwrap_or_else(kinds::columns::default_columns),
+        ),
+        Nature::Custom(custom) => described(custom.columns.columns()),
+    };
+    json!({
+        "kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": metadata, "columnDefinitions": definitions,
+        "rows": rows,
+    })
+}
+
+fn described(columns: &[Column]) -> Value {
+    columns.iter().map(Column::to_value).collect()
+}
+
+/// Returns the table that tells a watcher how far it is.
+pub fn bookmark_table(revision: &str, end_of_initial_events: bool) -> Value {
+    let mut metadata = json!({"resourceVersion": revision, "creationTimestamp": null});
+    if end_of_initial_events {
+        metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
+    }
+    let object =
+        json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata});
+    json!({
+        "kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": {"resourceVersion": revision},
+        "columnDefinitions": null, "rows": [{"cells": [], "object": object}],
+    })
+}
