@@ -7,10 +7,12 @@
 //! separated by tabs), and //! `descriptions.zst`, one line for each definition (name, descriptions by field; the definition's own has no name).
 
 mod defaults;
+mod enumerations;
 mod fields;
 
 use std::collections::BTreeMap;
 use std::error::Error;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -40,17 +42,19 @@ pub(crate) fn write(source: Option<&str>, fields: Option<&str>) -> Result<(), Bo
         .ok_or("the file has no `$defs`: it isn't a _definitions.json of kubernetes-validate")?;
     let held = fields::read(fields)?;
     let exceptions = defaults::Exceptions::read()?;
+    let enumerations = enumerations::Enumerations::read()?;
     let mut shapes = String::new();
     let mut descriptions = String::new();
     for (name, definition) in definitions {
         let mut shape = unbend(definition)?;
         complete(name, &mut shape);
         defaults::add(name, &mut shape, &exceptions);
+        let fields = held.get(name).map_or("", String::as_str);
+        enumerations.add(name, fields, &mut shape);
         let told = take_descriptions(&mut shape);
         let kind = take_kind(&mut shape);
-        let fields = held.get(name).map_or("", String::as_str);
-        shapes.push_str(&format!("{name}\t{kind}\t{fields}\t{shape}\n"));
-        descriptions.push_str(&format!("{name}\t{}\n", serde_json::to_string(&told)?));
+        writeln!(shapes, "{name}\t{kind}\t{fields}\t{shape}")?;
+        writeln!(descriptions, "{name}\t{}", serde_json::to_string(&told)?)?;
     }
     exceptions.all_used()?;
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/cluster/schema/data");

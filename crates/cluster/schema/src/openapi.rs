@@ -137,7 +137,7 @@ pub fn document_value(api_version: &str, resources: &[ServedResource]) -> Value 
     }
     let own: BTreeMap<String, Value> = resources
         .iter()
-        .filter_map(|resource| custom::components(resource))
+        .filter_map(custom::components)
         .flatten()
         .collect();
     let schemas = components::reached(&paths, own, api_version);

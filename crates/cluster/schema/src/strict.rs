@@ -18,6 +18,7 @@ mod typed;
 mod untyped;
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 
 use goyaml::ReadOptions;
 use serde_json::Value;
@@ -99,7 +100,7 @@ pub enum DecodeError {
 const SHOWN_OF_BODY: usize = 30;
 
 impl DecodeError {
-    /// Returns the server's answer to the body, a BadRequest: `kind` in `version` is what the path expects.
+    /// Returns the server's answer to the body, a `BadRequest`: `kind` in `version` is what the path expects.
     pub fn bad_request(&self, version: &str, kind: &str, body: &[u8]) -> String {
         match self {
             Self::Malformed { message, found } => cannot_be_handled(found, version, kind, message),
@@ -126,7 +127,10 @@ pub fn unrecognized(kind: &str, message: &str, body: &[u8]) -> String {
     let mut summary = match body.first() {
         None => "<empty>".to_owned(),
         Some(b'{') => String::from_utf8_lossy(shown).into_owned(),
-        Some(_) => shown.iter().map(|byte| format!("{byte:02x}")).collect(),
+        Some(_) => shown.iter().fold(String::new(), |mut digits, byte| {
+            let _ = write!(digits, "{byte:02x}");
+            digits
+        }),
     };
     if body.len() > SHOWN_OF_BODY {
         summary.push_str(" ...");

@@ -1,6 +1,5 @@
 //! A definition read from its text.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -45,7 +44,7 @@ fn node(fields: &Map<String, Value>) -> Schema {
                     .map(|(name, inner)| (name.as_str().into(), reference(inner)))
                     .collect()
             })
-            .unwrap_or_else(BTreeMap::new),
+            .unwrap_or_default(),
         additional_properties: fields.get("additionalProperties").map(reference),
         items: fields.get("items").map(reference),
         required: strings(fields.get("required")),

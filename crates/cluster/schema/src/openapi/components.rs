@@ -31,7 +31,9 @@ pub(super) fn reached(
     let descriptions = Descriptions::unpack();
     let described = descriptions.by_definition();
     let mut wanted: Vec<String> = Vec::new();
-    paths.values().for_each(|path| references(path, &mut wanted));
+    for path in paths.values() {
+        references(path, &mut wanted);
+    }
     let mut schemas = BTreeMap::new();
     let mut seen: BTreeSet<String> = wanted.iter().cloned().collect();
     while let Some(name) = wanted.pop() {

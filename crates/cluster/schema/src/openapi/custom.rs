@@ -42,14 +42,14 @@ fn kind_field() -> Value {
     })
 }
 
-fn metadata_field(definition: &str, description: String) -> Value {
+fn metadata_field(definition: &str, description: &str) -> Value {
     json!({ "description": description, "allOf": [reference(definition)] })
 }
 
 fn object_metadata() -> Value {
     metadata_field(
         OBJECT_META,
-        format!("Standard object's metadata. More info: {CONVENTIONS}#metadata"),
+        &format!("Standard object's metadata. More info: {CONVENTIONS}#metadata"),
     )
 }
 
@@ -86,9 +86,7 @@ fn list_schema(resource: &ServedResource) -> Value {
         "properties": {
             "apiVersion": api_version_field(),
             "kind": kind_field(),
-            "metadata": metadata_field(
-                LIST_META,
-                format!("Standard list metadata. More info: {CONVENTIONS}#types-kinds"),
+            "metadata": metadata_field(LIST_META, &format!("Standard list metadata. More info: {CONVENTIONS}#types-kinds"),
             ),
             "items": {
                 "description": format!("List of {}. More info: {CONVENTIONS}", resource.plural),

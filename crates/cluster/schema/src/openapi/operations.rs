@@ -1,5 +1,8 @@
 //! What can be done with a resource, path by path.
 
+mod subresources;
+mod watches;
+
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
@@ -25,13 +28,6 @@ const STREAM_FORMS: [&str; 5] = [
     "application/vnd.kubernetes.protobuf;stream=watch",
     "application/yaml",
 ];
-const LOG_FORMS: [&str; 4] = [
-    "application/json",
-    "application/vnd.kubernetes.protobuf",
-    "application/yaml",
-    "text/plain",
-];
-
 /// The built-in kinds whose deletion answers with the object instead of a status.
 const ANSWERED_WITH_OBJECT: [(&str, &str); 16] = [
     ("", "PersistentVolume"),
@@ -132,9 +128,10 @@ pub(super) fn paths(resource: &ServedResource, root: &str) -> BTreeMap<String, V
         resource,
         names: Names::of(&resource.group, &resource.version),
     };
-    let collection = match resource.namespaced {
-        true => format!("{root}/namespaces/{{namespace}}/{}", resource.plural),
-        false => format!("{root}/{}", resource.plural),
+    let collection = if resource.namespaced {
+        format!("{root}/namespaces/{{namespace}}/{}", resource.plural)
+    } else {
+        format!("{root}/{}", resource.plural)
     };
     let one = format!("{collection}/{{name}}");
     let mut paths = BTreeMap::new();
@@ -385,193 +382,6 @@ impl Describing<'_> {
             action: "patch",
             kind,
         }
-    }
-
-    fn on_subresource(&self, name: &str, with_path: bool) -> Vec<Operation> {
-        let kind = &self.resource.kind;
-        let rest = capitalized(name);
-        let read = |component: &str, of: Value| {
-            self.read(
-                &rest,
-                format!("read {name} of the specified {kind}"),
-                component,
-                of,
-            )
-        };
-        let replace = |component: &str, of: Value| {
-            self.replace(
-                &rest,
-                format!("replace {name} of the specified {kind}"),
-                component,
-                of,
-            )
-        };
-        let patch = |component: &str, of: Value| {
-            self.patch(
-                &rest,
-                format!("partially update {name} of the specified {kind}"),
-                component,
-                of,
-            )
-        };
-        let own = self.resource.component();
-        match name {
-            "binding" => vec![self.create_below(
-                name,
-                "io.k8s.api.core.v1.Binding",
-                kind_value("", "v1", "Binding"),
-            )],
-            "eviction" => {
-                let of = kind_value("policy", "v1", "Eviction");
-                vec![self.create_below(name, "io.k8s.api.policy.v1.Eviction", of)]
-            }
-            "token" => {
-                let of = kind_value("authentication.k8s.io", "v1", "TokenRequest");
-                vec![self.create_below(name, "io.k8s.api.authentication.v1.TokenRequest", of)]
-            }
-            "log" => {
-                let mut operation = read(&own, self.own_kind());
-                operation.content = content(&LOG_FORMS, &json!({ "type": "string" }));
-                operation.parameters = parameters::LOG.to_vec();
-                vec![operation]
-            }
-            "attach" => self.connections(
-                name,
-                &["get", "post"],
-                "PodAttachOptions",
-                &parameters::ATTACH,
-                "",
-            ),
-            "exec" => self.connections(name, &["get", "post"], "PodExecOptions", &parameters::EXEC, ""),
-            "portforward" => {
-                self.connections(name, &["get", "post"], "PodPortForwardOptions", &["ports"], "")
-            }
-            "proxy" => {
-                let methods = ["get", "put", "post", "delete", "options", "head", "patch"];
-                let suffix = if with_path { "WithPath" } else { "" };
-                self.connections(name, &methods, &format!("{kind}ProxyOptions"), &["path"], suffix)
-            }
-            "finalize" => vec![replace(&own, self.own_kind())],
-            "scale" => {
-                let scale = "io.k8s.api.autoscaling.v1.Scale";
-                // A custom resource's scale is told as its own kind, though it isn't.
-                let of = match self.is_custom() {
-                    true => self.own_kind(),
-                    false => kind_value("autoscaling", "v1", "Scale"),
-                };
-                vec![
-                    read(scale, of.clone()),
-                    replace(scale, of.clone()),
-                    patch(scale, of),
-                ]
-            }
-            _ => vec![
-                read(&own, self.own_kind()),
-                replace(&own, self.own_kind()),
-                patch(&own, self.own_kind()),
-            ],
-        }
-    }
-
-    fn create_below(&self, name: &str, component: &str, kind: Value) -> Operation {
-        Operation {
-            method: "post",
-            description: format!(
-                "create {name} of {} {}",
-                article(&self.resource.kind),
-                self.resource.kind
-            ),
-            id: self.id("create", self.scope(), &capitalized(name)),
-            parameters: parameters::WRITE.to_vec(),
-            body: Some(self.body(component)),
-            answers: vec![("200", "OK"), ("201", "Created"), ("202", "Accepted")],
-            content: content(self.forms(), &reference(component)),
-            action: "post",
-            kind,
-        }
-    }
-
-    fn connections(
-        &self,
-        name: &str,
-        methods: &[&'static str],
-        options: &str,
-        parameters: &[&'static str],
-        suffix: &str,
-    ) -> Vec<Operation> {
-        methods
-            .iter()
-            .map(|method| Operation {
-                method,
-                description: format!(
-                    "connect {} requests to {name} of {}",
-                    method.to_uppercase(),
-                    self.resource.kind
-                ),
-                id: format!(
-                    "connect{}{}{}{}{}{suffix}",
-                    self.names.prefix,
-                    capitalized(method),
-                    self.scope(),
-                    self.resource.kind,
-                    capitalized(name)
-                ),
-                parameters: parameters.to_vec(),
-                body: None,
-                answers: vec![("200", "OK")],
-                content: content(&["*/*"], &json!({ "type": "string" })),
-                action: "connect",
-                kind: kind_value("", "v1", options),
-            })
-            .collect()
-    }
-
-    /// Returns the paths of the old way to watch.
-    fn watches(&self, root: &str) -> BTreeMap<String, Value> {
-        let plural = &self.resource.plural;
-        let kind = &self.resource.kind;
-        let watch = |action: &'static str, told: String, id: String| Operation {
-            method: "get",
-            description: told,
-            id,
-            parameters: parameters::LIST.to_vec(),
-            body: None,
-            answers: vec![("200", "OK")],
-            content: content(&STREAM_FORMS, &reference(&format!("{META}WatchEvent"))),
-            action,
-            kind: self.own_kind(),
-        };
-        let many = format!(
-            "watch individual changes to a list of {kind}. deprecated: use the 'watch' parameter with a list operation \
-             instead."
-        );
-        let single = format!(
-            "watch changes to an object of kind {kind}. deprecated: use the 'watch' parameter with a list operation \
-             instead, filtered to a single item with the 'fieldSelector' parameter."
-        );
-        let mut paths = BTreeMap::new();
-        let collection = match self.resource.namespaced {
-            true => format!("{root}/watch/namespaces/{{namespace}}/{plural}"),
-            false => format!("{root}/watch/{plural}"),
-        };
-        if self.resource.namespaced {
-            let everywhere = watch(
-                "watchlist",
-                many.clone(),
-                self.id("watch", "", "ListForAllNamespaces"),
-            );
-            paths.insert(
-                format!("{root}/watch/{plural}"),
-                self.cluster_path_item(vec![everywhere]),
-            );
-        }
-        let list = watch("watchlist", many, self.id("watch", self.scope(), "List"));
-        paths.insert(collection.clone(), self.path_item(vec![list], false));
-        if self.can("get") {
-            let one = watch("watch", single, self.id("watch", self.scope(), ""));
-            paths.insert(format!("{collection}/{{name}}"), self.path_item(vec![one], true));
-        }
-        paths
     }
 
     fn path_item(&self, operations: Vec<Operation>, has_name: bool) -> Value {

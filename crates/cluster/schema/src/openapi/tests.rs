@@ -216,9 +216,34 @@ fn discovered(list: &Value) -> Vec<ServedResource> {
     resources
 }
 
+/// Reads the resource of a version from its definition.
+fn defined(definition: &Value, version: &Value) -> ServedResource {
+    let text = |pointer: &str| {
+        definition
+            .pointer(pointer)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let subresources = version["subresources"].as_object().cloned().unwrap_or_default();
+    ServedResource {
+        group: text("/spec/group"),
+        version: version["name"].as_str().unwrap_or_default().to_owned(),
+        plural: text("/spec/names/plural"),
+        singular: text("/spec/names/singular"),
+        kind: text("/spec/names/kind"),
+        list_kind: text("/spec/names/listKind"),
+        namespaced: text("/spec/scope") == "Namespaced",
+        verbs: strings(&ALL_VERBS),
+        subresources: subresources.keys().cloned().collect(),
+        schema: Some(Arc::new(version["schema"]["openAPIV3Schema"].clone())),
+    }
+}
+
 #[test]
 #[ignore = "needs a real server's documents: a folder in REAL_DOCUMENTS with <name>.json from /openapi/v3/<name> and \
-            <name>.resources.json from /<name>, where / in a name is written __"]
+            <name>.resources.json from /<name>, where / in a name is written __, and *.definition.json of custom \
+            resources"]
 fn every_document_agrees_with_a_real_servers() {
     let folder = std::env::var("REAL_DOCUMENTS").expect("REAL_DOCUMENTS");
     let read = |name: &str| -> Value {
@@ -226,21 +251,31 @@ fn every_document_agrees_with_a_real_servers() {
         serde_json::from_str(&text).expect(name)
     };
     let mut differences = Vec::new();
+    let mut check = |name: &str, ours: &Value, theirs: &Value| {
+        let found = component_differences(ours, theirs)
+            .into_iter()
+            .chain(path_differences(ours, theirs));
+        differences.extend(found.map(|line| format!("{name}: {line}")));
+    };
     for entry in std::fs::read_dir(&folder).expect("a folder").flatten() {
         let file = entry.file_name().to_string_lossy().into_owned();
-        let Some(name) = file.strip_suffix(".resources.json") else {
-            continue;
-        };
-        let list = read(&file);
-        let ours = document_value(
-            list["groupVersion"].as_str().expect("a version"),
-            &discovered(&list),
-        );
-        let theirs = read(&format!("{name}.json"));
-        let found = component_differences(&ours, &theirs)
-            .into_iter()
-            .chain(path_differences(&ours, &theirs));
-        differences.extend(found.map(|line| format!("{name}: {line}")));
+        if let Some(name) = file.strip_suffix(".resources.json") {
+            let list = read(&file);
+            let api_version = list["groupVersion"].as_str().expect("a version");
+            check(
+                name,
+                &document_value(api_version, &discovered(&list)),
+                &read(&format!("{name}.json")),
+            );
+        } else if file.ends_with(".definition.json") {
+            let definition = read(&file);
+            for version in definition["spec"]["versions"].as_array().expect("versions") {
+                let resource = defined(&definition, version);
+                let api_version = format!("{}/{}", resource.group, resource.version);
+                let theirs = read(&format!("apis__{}.json", api_version.replace('/', "__")));
+                check(&api_version, &document_value(&api_version, &[resource]), &theirs);
+            }
+        }
     }
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }

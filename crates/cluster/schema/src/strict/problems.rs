@@ -1,6 +1,7 @@
 //! What strict decoding finds, and where the decoder is.
 
 use std::collections::HashSet;
+use std::fmt::Write as _;
 
 use gotemplate::format::quoted;
 
@@ -69,7 +70,7 @@ impl Problems {
     /// Steps into an item; the result leads back.
     pub(super) fn enter_item(&mut self, index: usize) -> usize {
         let back = self.place.len();
-        self.place.push_str(&format!("[{index}]"));
+        let _ = write!(self.place, "[{index}]");
         back
     }
 

@@ -415,13 +415,12 @@ fn written_field(field: &Field, slot: Option<Value>) -> Option<Value> {
         };
     }
     let is_empty = match &slot {
-        None => true,
+        None | Some(Value::Null) => true,
         Some(Value::Array(items)) => items.is_empty(),
         Some(Value::Object(map)) => matches!(field.held.form, Form::Map(_)) && map.is_empty(),
         Some(Value::String(text)) => text.is_empty(),
         Some(Value::Bool(yes)) => !yes,
         Some(Value::Number(number)) => number.as_f64() == Some(0.0),
-        Some(Value::Null) => true,
     };
     if !is_empty {
         return slot;
