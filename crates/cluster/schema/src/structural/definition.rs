@@ -9,7 +9,7 @@ mod conversion;
 mod default_values;
 mod defaulting;
 mod extensions;
-mod field_path;
+pub mod field_path;
 mod internal;
 mod keywords;
 mod parts;
@@ -223,15 +223,19 @@ fn stored_version_faults(definition: &Value) -> Vec<FieldError> {
     }
     let mut errors = Vec::new();
     let view = View::of(definition);
+    let mut unseen: Vec<&Value> = stored.iter().collect();
     for version in &view.versions {
-        if version.flag("storage") && !stored.iter().any(|name| name == version.text("name")) {
-            let rule = format!("must have the storage version {}", version.text("name"));
+        let name = version.text("name");
+        // A name is used up by the first version that has it.
+        if version.flag("storage") && !unseen.iter().any(|stored| *stored == name) {
+            let rule = format!("must have the storage version {name}");
             errors.push(FieldError::invalid(
                 path.clone(),
                 &Value::Array(stored.to_vec()),
                 rule,
             ));
         }
+        unseen.retain(|stored| *stored != name);
     }
     for (index, name) in stored.iter().enumerate() {
         let is_known = view.versions.iter().any(|version| name == version.text("name"));

@@ -6,8 +6,8 @@ mod times;
 
 use std::sync::LazyLock;
 
+use chart::go_expression::Expression;
 use chart::go_url::Url;
-use regex::Regex;
 
 /// The longest name that `k8s-long-name` allows.
 const LONG_NAME_BYTES: usize = 253;
@@ -52,7 +52,7 @@ fn check_plain(format: &str) -> Option<Check> {
         "creditcard" => numbers_of_people::is_credit_card,
         "ssn" => numbers_of_people::is_social_security_number,
         "hexcolor" => is_hexadecimal_color,
-        "rgbcolor" => |text| RGB_COLOR.is_match(text),
+        "rgbcolor" => |text| matches(&RGB_COLOR, text),
         "byte" => is_base64,
         "password" => |_| true,
         "date" => times::is_date,
@@ -64,21 +64,23 @@ fn check_plain(format: &str) -> Option<Check> {
     })
 }
 
-/// Returns a regular expression of this file.
-#[expect(
-    clippy::expect_used,
-    reason = "the expressions are constants, and a test compiles each"
-)]
-fn constant(expression: &str) -> Regex {
-    Regex::new(expression).expect("a constant expression compiles")
+/// Returns whether text matches a regular expression of these files; a test compiles each.
+fn matches(expression: &LazyLock<Option<Expression>>, text: &str) -> bool {
+    expression
+        .as_ref()
+        .is_some_and(|expression| expression.is_match(text.as_bytes()))
 }
 
-static RGB_COLOR: LazyLock<Regex> = LazyLock::new(|| {
-    let part = r"[\t\n\f\r ]*(0|[1-9][0-9]?|1[0-9][0-9]?|2[0-4][0-9]|25[0-5])[\t\n\f\r ]*";
+fn constant(expression: &str) -> Option<Expression> {
+    Expression::new(expression.as_bytes()).ok()
+}
+
+static RGB_COLOR: LazyLock<Option<Expression>> = LazyLock::new(|| {
+    let part = r"\s*(0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])\s*";
     constant(&format!(r"^rgb\({part},{part},{part}\)$"))
 });
 
-static HOST_NAME: LazyLock<Regex> = LazyLock::new(|| {
+static HOST_NAME: LazyLock<Option<Expression>> = LazyLock::new(|| {
     let sign = r"a-zA-Z0-9\p{S}\p{L}";
     constant(&format!(
         r"^([{sign}]((-?[{sign}]{{0,62}})?)|([{sign}](([{sign}\-]{{0,61}}[{sign}])?)\.){{1,}}[a-zA-Z\p{{L}}]{{2,63}})$"
@@ -88,7 +90,7 @@ static HOST_NAME: LazyLock<Regex> = LazyLock::new(|| {
 fn is_host_name(text: &str) -> bool {
     text.len() <= HOST_NAME_BYTES
         && text.split('.').all(|label| label.len() <= LABEL_BYTES)
-        && HOST_NAME.is_match(text)
+        && matches(&HOST_NAME, text)
 }
 
 fn is_hexadecimal(text: &str) -> bool {

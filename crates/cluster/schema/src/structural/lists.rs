@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use goyaml::json::{self, Escape};
 use serde_json::{Map, Value};
 
 use crate::{FieldError, FieldPath, ListType, Reference, Schema};
@@ -58,7 +59,7 @@ fn check_items(schema: &Schema, items: &[Value], path: &FieldPath, errors: &mut 
     match &schema.list_type {
         ListType::Atomic => {}
         ListType::Set => {
-            for index in repeated(items) {
+            for index in repeated(items.iter().map(Some)) {
                 if let Some(item) = items.get(index) {
                     errors.push(FieldError::duplicate(path.index(index), item));
                 }
@@ -76,14 +77,19 @@ fn check_items(schema: &Schema, items: &[Value], path: &FieldPath, errors: &mut 
 }
 
 /// Returns where values stand that were there once before; of more than two that are equal only the second.
-fn repeated(values: &[Value]) -> Vec<usize> {
-    if values.len() <= 1 {
-        return Vec::new();
-    }
+fn repeated<'a>(values: impl ExactSizeIterator<Item = Option<&'a Value>>) -> Vec<usize> {
     let mut times: HashMap<String, usize> = HashMap::with_capacity(values.len());
     let mut repeated = Vec::new();
-    for (index, value) in values.iter().enumerate() {
-        let count = times.entry(value.to_string()).or_default();
+    for (index, value) in values.enumerate() {
+        let known_by = match value {
+            None => String::new(),
+            // Objects and lists are compared as the server writes them, where 2 and 2.0 are the same; scalars aren't.
+            Some(compound @ (Value::Object(_) | Value::Array(_))) => {
+                json::to_string(compound, Escape::Html).unwrap_or_default()
+            }
+            Some(scalar) => format!("={scalar}"),
+        };
+        let count = times.entry(known_by).or_default();
         *count += 1;
         if *count == 2 {
             repeated.push(index);
@@ -111,7 +117,11 @@ fn check_keys(keys: &[Box<str>], items: &[Value], path: &FieldPath, errors: &mut
             Value::Object(present.collect())
         })
         .collect();
-    for index in repeated(&found) {
+    let again = match keys {
+        [key] => repeated(items.iter().map(|item| item.get(key.as_ref()))),
+        _ => repeated(found.iter().map(Some)),
+    };
+    for index in again {
         if let Some(key) = found.get(index) {
             errors.push(FieldError::duplicate(path.index(index), key));
         }

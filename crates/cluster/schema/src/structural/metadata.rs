@@ -248,9 +248,10 @@ impl Reading {
             }
             (Holds::Time, Value::String(text)) => Some(Value::String(time::normalized(text)?)),
             (Holds::Time, other) => {
-                let given = goyaml::json::kind_word(other);
+                let (given, names) = (goyaml::json::kind_word(other), self.names.join("."));
                 return Err(format!(
-                    "json: cannot unmarshal {given} into Go value of type string"
+                    "json: cannot unmarshal {given} into Go struct field {}.{names} of type string",
+                    self.structure
                 ));
             }
             (Holds::Texts, Value::Array(items)) => {

@@ -29,7 +29,7 @@ pub enum CoerceError {
 pub fn coerce(schema: &Schema, object: &mut Value, malformed: Malformed) -> Result<Vec<String>, CoerceError> {
     for name in ["kind", "apiVersion"] {
         if let Some(value) = object.get(name).filter(|value| !value.is_string()) {
-            let shown = crate::field_error::shown(value);
+            let shown = go_shown(value);
             let given = metadata::go_type(value);
             return Err(CoerceError::Unreadable(format!(
                 ".{name} accessor error: {shown} is of the type {given}, expected string"

@@ -27,9 +27,25 @@ pub fn validate(schema: &Schema, value: &Value, old: Option<&Value>) -> Vec<Fiel
 ///
 /// The fields of the errors begin with `base`; the details name fields as seen from the value.
 pub fn validate_at(base: &FieldPath, schema: &Schema, value: &Value, old: Option<&Value>) -> Vec<FieldError> {
-    let validator = Validator { loud: true };
+    let validator = Validator {
+        loud: true,
+        keeps_formats: false,
+    };
     let correlation = old.map(|old| Correlation::new(schema, old, value));
-    let outcome = validator.node(schema, value, &Path::Root, correlation);
+    errors_of(validator.node(schema, value, &Path::Root, correlation), base)
+}
+
+/// Returns what is wrong with a default of a schema. It is judged before the formats that aren't enforced are set
+/// aside, which some errors show.
+pub(super) fn validate_default(base: &FieldPath, schema: &Schema, value: &Value) -> Vec<FieldError> {
+    let validator = Validator {
+        loud: true,
+        keeps_formats: true,
+    };
+    errors_of(validator.check(schema, value, &Path::Root, None), base)
+}
+
+fn errors_of(outcome: Outcome, base: &FieldPath) -> Vec<FieldError> {
     let mut said = HashSet::new();
     outcome
         .failures
@@ -46,9 +62,15 @@ pub fn validate_at(base: &FieldPath, schema: &Schema, value: &Value, old: Option
 #[derive(Clone, Copy)]
 struct Validator {
     loud: bool,
+    /// Whether formats count even where they can't be enforced, as for defaults.
+    keeps_formats: bool,
 }
 
 impl Validator {
+    fn silent(self) -> Self {
+        Self { loud: false, ..self }
+    }
+
     /// Checks a value, and overlooks what is wrong with it when it didn't change.
     fn node(
         self,
@@ -74,7 +96,11 @@ impl Validator {
         correlation: Option<&Correlation<'_>>,
     ) -> Outcome {
         let mut outcome = Outcome::new(self.loud);
-        let format = scalar::kept_format(schema);
+        let format = if self.keeps_formats {
+            schema.format.as_deref().unwrap_or_default()
+        } else {
+            scalar::kept_format(schema)
+        };
         if value.is_null() {
             scalar::check_type(schema, format, value, path, &mut outcome);
             scalar::check_enumeration(schema, value, path, &mut outcome);
@@ -202,9 +228,7 @@ impl Validator {
             self.check_one_of(&demands.one_of, value, path, outcome);
             self.check_all_of(&demands.all_of, value, path, outcome);
             if let Some(clause) = &demands.not
-                && !(Validator { loud: false })
-                    .check(clause, value, path, None)
-                    .failed
+                && !self.silent().check(clause, value, path, None).failed
             {
                 outcome.composite(path, "must not validate the schema (not)");
             }
@@ -217,7 +241,7 @@ impl Validator {
             return;
         }
         let mut tries = Vec::with_capacity(clauses.len());
-        for tried in tried(clauses, value, path) {
+        for tried in tried(self.silent(), clauses, value, path) {
             if !tried.failed {
                 outcome.merge(tried);
                 return;
@@ -232,7 +256,7 @@ impl Validator {
         if clauses.is_empty() {
             return;
         }
-        let tries: Vec<Outcome> = tried(clauses, value, path).collect();
+        let tries: Vec<Outcome> = tried(self.silent(), clauses, value, path).collect();
         let mut valid = tries.iter().filter(|tried| !tried.failed);
         match (valid.next(), valid.count()) {
             (None, _) => {
@@ -271,8 +295,12 @@ impl Validator {
 }
 
 /// Tries clauses without making texts.
-fn tried<'a>(clauses: &'a [Schema], value: &'a Value, path: &'a Path<'a>) -> impl Iterator<Item = Outcome> {
-    let silent = Validator { loud: false };
+fn tried<'a>(
+    silent: Validator,
+    clauses: &'a [Schema],
+    value: &'a Value,
+    path: &'a Path<'a>,
+) -> impl Iterator<Item = Outcome> {
     clauses
         .iter()
         .map(move |clause| silent.check(clause, value, path, None))

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::field_path;
 use super::internal::Parts;
+use super::parts::pointed_text_error;
 use super::view::{Part, View, schema_of};
 use crate::structural::read::read;
 use crate::{FieldError, FieldPath, Type};
@@ -92,7 +93,7 @@ pub(super) fn check_subresources(
             None if text.starts_with(".spec.") || text.starts_with(".status.") => {}
             None => {
                 let rule = "should be a json path under either .spec or .status";
-                errors.push(FieldError::invalid(field, &text.into(), rule));
+                errors.push(pointed_text_error(field, text, rule));
             }
         }
     }
@@ -107,19 +108,17 @@ pub(super) fn check_selectable_fields(
     errors: &mut Vec<FieldError>,
 ) {
     let document = schema_of(parts.schema).map_or(Value::Null, |schema| Value::Object(schema.0.clone()));
-    let schema = match read(&document) {
-        Ok(schema) => schema,
-        Err(error) => {
-            errors.push(FieldError::invalid(
-                schema_path.clone(),
-                &"".into(),
-                error.to_string(),
-            ));
-            return;
-        }
-    };
+    // Upstream goes on without a schema, and so do the checks that need none.
+    let schema = read(&document).unwrap_or_else(|error| {
+        errors.push(FieldError::invalid(
+            schema_path.clone(),
+            &"".into(),
+            error.to_string(),
+        ));
+        crate::Schema::default()
+    });
     let mut seen = HashSet::new();
-    for (index, selectable) in parts.selectable_fields.iter().enumerate() {
+    for (index, selectable) in parts.selectable_fields.unwrap_or_default().iter().enumerate() {
         let field = path.index(index).child("jsonPath");
         let text = Part::of(Some(selectable)).text("jsonPath");
         if text.is_empty() {
@@ -166,7 +165,9 @@ pub(super) fn check_selectable_fields(
 
 /// Returns the versions that may keep more selectable fields than are allowed, since they are stored so.
 pub(super) fn kept_selectable_fields(new: &View<'_>, old: &View<'_>) -> Vec<String> {
-    let is_kept = |new: &[Value], old: &[Value]| old.len() > MAXIMUM_SELECTABLE_FIELDS && new == old;
+    let is_kept = |new: Option<&[Value]>, old: Option<&[Value]>| {
+        old.unwrap_or_default().len() > MAXIMUM_SELECTABLE_FIELDS && new == old
+    };
     let mut kept = Vec::new();
     if is_kept(new.shared.selectable_fields, old.shared.selectable_fields) {
         kept.push(String::new());

@@ -6,7 +6,8 @@ use serde_json::{Map, Value};
 
 use super::rules::RuleChecks;
 use crate::structural::metadata::Malformed;
-use crate::structural::{embedded, prune, validate_at};
+use crate::structural::validate::validate_default;
+use crate::structural::{embedded, prune};
 use crate::{FieldError, FieldPath, Reference, Schema, Type};
 
 /// Returns what is wrong with the defaults of a resource's schema.
@@ -150,7 +151,7 @@ impl Checker<'_> {
         embedded::coerce(schema, &mut coerced, is_resource, Malformed::Refuse, place)
             .map_err(|error| vec![error])?;
         none_of(embedded::validate(schema, &coerced, is_resource, place))?;
-        none_of(validate_at(place, &without_int_or_string(schema), &coerced, None))
+        none_of(validate_default(place, &without_int_or_string(schema), &coerced))
     }
 }
 
@@ -182,7 +183,7 @@ fn metadata_faults(
     if !errors.is_empty() {
         return Err(invalid(&aggregate(&errors)));
     }
-    none_of(validate_at(place, &without_int_or_string(schema), default, None))
+    none_of(validate_default(place, &without_int_or_string(schema), default))
 }
 
 /// Returns several errors as one, as Go's aggregates print them: each text once.

@@ -1,6 +1,6 @@
 //! Paths to fields as definitions write them: `.spec.replicas`, `.spec.labels['a.b']`.
 
-use crate::{FieldPath, Reference, Schema, Type};
+use crate::{FieldPath, Reference, Schema};
 
 /// A path that leads to a field that the schema describes.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,11 +59,7 @@ impl Found<'_> {
         }
         let schema = self.schema;
         if schema.properties.is_empty() {
-            let additional = schema
-                .additional_properties
-                .as_ref()
-                .map(Reference::schema)
-                .filter(|values| values.value_type != Type::Any || values.preserve_unknown_fields);
+            let additional = schema.additional_properties.as_ref().map(Reference::schema);
             self.schema = additional.ok_or_else(unknown)?;
             self.path = self.path.key(name);
         } else {

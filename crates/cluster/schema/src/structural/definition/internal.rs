@@ -118,14 +118,32 @@ pub(super) fn keywords() -> impl Iterator<Item = (&'static str, &'static str)> {
 
 /// Returns a schema as errors show it.
 pub(super) fn schema(node: Document<'_>) -> String {
+    schema_form(node, Form::Exact)
+}
+
+/// Returns a schema in a form that is the same for all that mean the same.
+pub(super) fn meaning(node: Document<'_>) -> String {
+    schema_form(node, Form::Meaning)
+}
+
+/// What a form of a schema is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// To be shown.
+    Exact,
+    /// To be compared: an empty list is none.
+    Meaning,
+}
+
+fn schema_form(node: Document<'_>, form: Form) -> String {
     let mut fields = Fields::new();
     for (keyword, name, held) in &SCHEMA {
-        fields.add(name, &keyword_shown(node, keyword, held));
+        fields.add(name, &keyword_shown(node, keyword, held, form));
     }
     fields.finish()
 }
 
-fn keyword_shown(node: Document<'_>, keyword: &str, held: &Held) -> String {
+fn keyword_shown(node: Document<'_>, keyword: &str, held: &Held, form: Form) -> String {
     match held {
         Held::Text => return text(node.text(keyword).unwrap_or_default()),
         Held::Flag => return node.flag(keyword).to_string(),
@@ -134,6 +152,17 @@ fn keyword_shown(node: Document<'_>, keyword: &str, held: &Held) -> String {
     let Some(value) = node.value(keyword) else {
         return "null".to_owned();
     };
+    let is_empty = match value {
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => {
+            fields.is_empty() && matches!(held, Held::SchemaMap | Held::SchemaOrTextsMap)
+        }
+        _ => false,
+    };
+    if form == Form::Meaning && is_empty && keyword != "default" {
+        return "null".to_owned();
+    }
+    let schema = |node: Document<'_>| schema_form(node, form);
     let schemas = |value: &Value| {
         value.as_array().map_or_else(
             || "null".to_owned(),
@@ -220,7 +249,7 @@ pub fn rule(rule: &Rule) -> String {
 
 /// Returns a list of schemas or a single one, as `items` holds them, as errors show it.
 pub(super) fn items(node: Document<'_>) -> String {
-    keyword_shown(node, "items", &Held::SchemaOrList)
+    keyword_shown(node, "items", &Held::SchemaOrList, Form::Exact)
 }
 
 /// The parts of a version that all versions may share, in which case they are shown as left out.
@@ -228,8 +257,8 @@ pub(super) fn items(node: Document<'_>) -> String {
 pub(super) struct Parts<'a> {
     pub(super) schema: Option<&'a Value>,
     pub(super) subresources: Option<&'a Value>,
-    pub(super) columns: &'a [Value],
-    pub(super) selectable_fields: &'a [Value],
+    pub(super) columns: Option<&'a [Value]>,
+    pub(super) selectable_fields: Option<&'a [Value]>,
 }
 
 /// Returns a version as errors show it.
@@ -260,21 +289,13 @@ pub(super) fn version(version: Document<'_>, parts: Parts<'_>) -> String {
     fields.add("Schema", &validation);
     fields.add("Subresources", &subresources(parts.subresources));
     fields.add("AdditionalPrinterColumns", &columns(parts.columns));
-    let selectable = if parts.selectable_fields.is_empty() {
-        null()
-    } else {
-        list(
-            parts
-                .selectable_fields
-                .iter()
-                .filter_map(Document::of)
-                .map(|field| {
-                    let mut fields = Fields::new();
-                    fields.add("JSONPath", &text(field.text("jsonPath").unwrap_or_default()));
-                    fields.finish()
-                }),
-        )
-    };
+    let selectable = parts.selectable_fields.map_or_else(null, |selectable| {
+        list(selectable.iter().filter_map(Document::of).map(|field| {
+            let mut fields = Fields::new();
+            fields.add("JSONPath", &text(field.text("jsonPath").unwrap_or_default()));
+            fields.finish()
+        }))
+    });
     fields.add("SelectableFields", &selectable);
     fields.finish()
 }
@@ -302,10 +323,10 @@ fn subresources(value: Option<&Value>) -> String {
     })
 }
 
-fn columns(columns: &[Value]) -> String {
-    if columns.is_empty() {
+fn columns(columns: Option<&[Value]>) -> String {
+    let Some(columns) = columns else {
         return "null".to_owned();
-    }
+    };
     list(columns.iter().filter_map(Document::of).map(|column| {
         let mut fields = Fields::new();
         for (keyword, name) in [

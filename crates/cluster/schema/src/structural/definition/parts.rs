@@ -198,8 +198,13 @@ fn check_version(
         .versions
         .iter()
         .any(|version| version.own.subresources.is_some());
+    // Where two versions have one name, the first is taken for both.
+    let named = view
+        .versions
+        .iter()
+        .find(|one| one.text("name") == version.text("name"));
     let subresources = if has_own_subresources {
-        version.own.subresources
+        named.unwrap_or(version).own.subresources
     } else {
         view.shared.subresources
     };
@@ -221,11 +226,11 @@ fn check_version(
     ));
     check_subresources(version.own.subresources, &path.child("subresources"), errors);
     check_columns(
-        version.own.columns,
+        version.own.columns.unwrap_or_default(),
         &path.child("additionalPrinterColumns"),
         errors,
     );
-    if !version.own.selectable_fields.is_empty() {
+    if !version.own.selectable_fields.unwrap_or_default().is_empty() {
         let field = path.child("selectableFields");
         // A schema that this version shares with all others isn't seen here.
         if schema_of(version.own.schema).is_some() {
@@ -252,9 +257,9 @@ fn check_deprecation(version: &Version<'_>, path: &FieldPath, errors: &mut Vec<F
         return;
     };
     let mut invalid = |rule: String| {
-        errors.push(FieldError::invalid(
+        errors.push(pointed_text_error(
             path.child("deprecationWarning"),
-            &warning.into(),
+            warning,
             rule,
         ));
     };
@@ -275,6 +280,16 @@ fn check_deprecation(version: &Version<'_>, path: &FieldPath, errors: &mut Vec<F
         invalid(format!(
             "must only contain printable UTF-8 characters; non-printable character found at index {index}"
         ));
+    }
+}
+
+/// Returns the error of a text that is a pointer inside the server: it is shown as JSON.
+pub(super) fn pointed_text_error(field: FieldPath, text: &str, rule: impl Into<String>) -> FieldError {
+    FieldError {
+        kind: FieldErrorKind::Invalid,
+        field,
+        value: goyaml::json::to_string(text, goyaml::json::Escape::Html).ok(),
+        detail: rule.into(),
     }
 }
 
@@ -351,8 +366,12 @@ fn check_shared(
         checks,
     ));
     check_subresources(shared.subresources, &path.child("subresources"), errors);
-    check_columns(shared.columns, &path.child("additionalPrinterColumns"), errors);
-    if !shared.selectable_fields.is_empty() {
+    check_columns(
+        shared.columns.unwrap_or_default(),
+        &path.child("additionalPrinterColumns"),
+        errors,
+    );
+    if !shared.selectable_fields.unwrap_or_default().is_empty() {
         let field = path.child("selectableFields");
         if Part::of(shared.schema).is_there() {
             let allows_many = strictness.many_selectable_fields.iter().any(String::is_empty);

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::rules::RuleChecks;
-use super::view::{View, schema_of};
+use super::view::{View, is_same_schema, schema_of};
 use super::{
     Strictness, conversion, default_values, extensions, internal, is_condition_true, keywords, structure,
 };
@@ -170,9 +170,9 @@ pub(super) fn strictness_for_update(new: &View<'_>, old: &View<'_>) -> Strictnes
             .versions
             .iter()
             .map(|version| version.text("name"))
-            .filter(|name| {
-                let schema = new.schema_around(name);
-                schema.is_some() && schema == old.schema_around(name)
+            .filter(|name| match (new.schema_around(name), old.schema_around(name)) {
+                (Some(schema), Some(stored)) => is_same_schema(Some(schema), Some(stored)),
+                _ => false,
             })
             .map(ToOwned::to_owned)
             .collect(),

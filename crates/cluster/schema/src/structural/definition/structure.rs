@@ -142,7 +142,7 @@ fn check_resource_fields(node: Document<'_>, level: Level, path: &FieldPath, err
             let is_empty_list = metadata.items(keyword).is_empty()
                 && metadata.value(keyword).is_some_and(Value::is_array)
                 && matches!(keyword.as_str(), "enum" | "allOf" | "anyOf" | "oneOf");
-            !matches!(keyword.as_str(), "type" | "default" | "properties")
+            !matches!(keyword.as_str(), "type" | "default" | "properties" | "$ref")
                 && !is_empty_list
                 && metadata.is_set(keyword)
         });
@@ -163,7 +163,10 @@ fn is_int_or_string_pattern(node: Document<'_>) -> bool {
                 && !clause.0.keys().any(|keyword| {
                     let is_empty_list = matches!(keyword.as_str(), "enum" | "allOf" | "anyOf" | "oneOf")
                         && clause.items(keyword).is_empty();
-                    keyword != "type" && !is_empty_list && clause.is_set(keyword)
+                    let is_overlooked = keyword == "$ref"
+                        || keyword == "additionalProperties"
+                            && clause.value(keyword) == Some(&Value::Bool(false));
+                    keyword != "type" && !is_empty_list && !is_overlooked && clause.is_set(keyword)
                 })
         })
     };

@@ -40,6 +40,11 @@ impl<'a> Part<'a> {
         self.0.map_or(&[], |part| part.items(name))
     }
 
+    /// Returns a list, if there is one.
+    fn list(self, name: &str) -> Option<&'a [Value]> {
+        self.value(name).and_then(Value::as_array).map(Vec::as_slice)
+    }
+
     pub(super) fn value(self, name: &str) -> Option<&'a Value> {
         self.0.and_then(|part| part.value(name))
     }
@@ -111,25 +116,28 @@ impl<'a> View<'a> {
                 own: internal::Parts {
                     schema: part.value("schema"),
                     subresources: part.value("subresources"),
-                    columns: part.items("additionalPrinterColumns"),
-                    selectable_fields: part.items("selectableFields"),
+                    columns: part.list("additionalPrinterColumns"),
+                    selectable_fields: part.list("selectableFields"),
                 },
             })
             .collect();
         let mut shared = internal::Parts {
             schema: None,
             subresources: None,
-            columns: &[],
-            selectable_fields: &[],
+            columns: None,
+            selectable_fields: None,
         };
         if let Some(first) = versions.first().map(|version| version.own) {
             let all = |is_same: &dyn Fn(&internal::Parts<'a>) -> bool| {
                 versions.iter().all(|version| is_same(&version.own))
             };
-            let shares_schema = all(&|own| object(own.schema) == object(first.schema));
+            let shares_schema = all(&|own| is_same_schema(own.schema, first.schema));
             let shares_subresources = all(&|own| object(own.subresources) == object(first.subresources));
-            let shares_columns = all(&|own| own.columns == first.columns);
-            let shares_fields = all(&|own| own.selectable_fields == first.selectable_fields);
+            let shares_columns =
+                all(&|own| own.columns.unwrap_or_default() == first.columns.unwrap_or_default());
+            let shares_fields = all(&|own| {
+                own.selectable_fields.unwrap_or_default() == first.selectable_fields.unwrap_or_default()
+            });
             for version in &mut versions {
                 if shares_schema {
                     shared.schema = version.own.schema.take();
@@ -138,10 +146,10 @@ impl<'a> View<'a> {
                     shared.subresources = version.own.subresources.take();
                 }
                 if shares_columns {
-                    shared.columns = std::mem::take(&mut version.own.columns);
+                    shared.columns = version.own.columns.take();
                 }
                 if shares_fields {
-                    shared.selectable_fields = std::mem::take(&mut version.own.selectable_fields);
+                    shared.selectable_fields = version.own.selectable_fields.take();
                 }
             }
         }
@@ -190,6 +198,15 @@ impl<'a> View<'a> {
         let version = self.versions.iter().find(|one| one.text("name") == version)?;
         version.own.schema.or(self.shared.schema).or(Some(&Value::Null))
     }
+}
+
+/// Returns whether two schemas mean the same, seen with what stands around them.
+pub(super) fn is_same_schema(one: Option<&Value>, other: Option<&Value>) -> bool {
+    if object(one) == object(other) {
+        return true;
+    }
+    object(one).is_some() == object(other).is_some()
+        && schema_of(one).map(internal::meaning) == schema_of(other).map(internal::meaning)
 }
 
 /// Returns the schema inside of what stands around it.

@@ -1,9 +1,5 @@
 //! Dates, times and durations.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 /// The nanoseconds that a duration may have; Go counts them in 63 bits.
 const MAXIMUM_NANOSECONDS: u64 = 1 << 63;
 
@@ -30,13 +26,6 @@ const SCALA_UNITS: [&[&str]; 8] = [
     &["d", "day"],
     &["w", "wk", "week"],
 ];
-
-static TIME_OF_DAY: LazyLock<Regex> = LazyLock::new(|| {
-    super::constant("^([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))$")
-});
-
-static SCALA_DURATION: LazyLock<Regex> =
-    LazyLock::new(|| super::constant("([0-9]+)[\\t\\n\\f\\r ]*([A-Za-z\u{b5}]+)"));
 
 /// A full date, such as `2006-01-02`.
 pub(super) fn is_date(text: &str) -> bool {
@@ -74,12 +63,38 @@ pub(super) fn is_date_time(text: &str) -> bool {
     let (Some(date), Some(time)) = (parts.next(), parts.next()) else {
         return false;
     };
-    is_date(date)
-        && TIME_OF_DAY.captures(time).is_some_and(|found| {
-            let at_most =
-                |group: usize, limit: &str| found.get(group).is_some_and(|part| part.as_str() <= limit);
-            at_most(1, "23") && at_most(2, "59") && at_most(3, "59")
-        })
+    is_date(date) && is_time_of_day(time)
+}
+
+/// A time with its zone, such as `15:04:05.5z`. Any sign may stand before the fraction.
+fn is_time_of_day(text: &str) -> bool {
+    let is_pair = |pair: &str, limit: &str| {
+        pair.len() == 2 && pair.bytes().all(|byte| byte.is_ascii_digit()) && pair <= limit
+    };
+    let Some((clock, rest)) = text.split_at_checked(8) else {
+        return false;
+    };
+    let mut pairs = clock.split(':');
+    let fits = ["23", "59", "59"]
+        .into_iter()
+        .all(|limit| pairs.next().is_some_and(|pair| is_pair(pair, limit)));
+    if !fits || pairs.next().is_some() {
+        return false;
+    }
+    let is_zone = |text: &str| {
+        let hours_and_minutes = text
+            .strip_prefix(['+', '-'])
+            .and_then(|zone| zone.split_once(':'));
+        text == "z"
+            || hours_and_minutes
+                .is_some_and(|(hours, minutes)| is_pair(hours, "99") && is_pair(minutes, "99"))
+    };
+    let mut signs = rest.chars();
+    let has_sign = signs.next().is_some_and(|sign| sign != '\n');
+    let zone = signs
+        .as_str()
+        .trim_start_matches(|character: char| character.is_ascii_digit());
+    is_zone(rest) || has_sign && zone.len() < signs.as_str().len() && is_zone(zone)
 }
 
 /// What Go's `time.ParseDuration` reads, or anything with a number and a unit in it.
@@ -135,19 +150,31 @@ fn go_step(text: &str) -> Option<(u64, &str)> {
     Some((nanoseconds, after))
 }
 
+/// Looks for numbers with a unit behind them, whatever else is there.
 fn has_scala_duration(text: &str) -> bool {
     let mut found = false;
-    for step in SCALA_DURATION.captures_iter(text) {
-        let (Some(number), Some(unit)) = (step.get(1), step.get(2)) else {
+    let mut rest = text;
+    while let Some(start) = rest.find(|character: char| character.is_ascii_digit()) {
+        let after = rest.get(start..).unwrap_or_default();
+        let behind = after.trim_start_matches(|character: char| character.is_ascii_digit());
+        let number = after.strip_suffix(behind).unwrap_or_default();
+        let units = behind.trim_start_matches(['\t', '\n', '\u{c}', '\r', ' ']);
+        let end = units
+            .find(|character: char| !character.is_ascii_alphabetic() && character != '\u{b5}')
+            .unwrap_or(units.len());
+        let (unit, next) = units.split_at(end);
+        if unit.is_empty() {
+            rest = behind;
             continue;
-        };
-        if number.as_str().parse::<i64>().is_err() {
+        }
+        if number.parse::<i64>().is_err() {
             return false;
         }
-        let unit = unit.as_str().to_lowercase();
+        let unit = unit.to_lowercase();
         found |= SCALA_UNITS.iter().any(|names| {
             names.contains(&unit.as_str()) || names.last().is_some_and(|last| unit.starts_with(last))
         });
+        rest = next;
     }
     found
 }
