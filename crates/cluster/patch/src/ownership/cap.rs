@@ -12,8 +12,15 @@ const ANCIENT: &str = "ancient-changes";
 /// Puts the oldest managers of each version together until there are few enough.
 pub(super) fn cap_updaters(managers: &mut Managers<'_>) {
     let updaters = managers.entries.iter().filter(|entry| !entry.is_applied());
-    let mut updaters: Vec<_> =
-        updaters.map(|entry| (entry.time.clone(), entry.manager.identifier(), entry.manager.clone())).collect();
+    let mut updaters: Vec<_> = updaters
+        .map(|entry| {
+            (
+                entry.time.clone(),
+                entry.manager.identifier(),
+                entry.manager.clone(),
+            )
+        })
+        .collect();
     let mut count = updaters.len();
     if count <= MAX_UPDATERS {
         return;
@@ -24,8 +31,14 @@ pub(super) fn cap_updaters(managers: &mut Managers<'_>) {
         if count <= MAX_UPDATERS {
             return;
         }
-        let Some(entry) = managers.get(&manager) else { continue };
-        let (version, fields, time) = (entry.api_version.clone(), entry.fields.clone(), entry.time.clone());
+        let Some(entry) = managers.get(&manager) else {
+            continue;
+        };
+        let (version, fields, time) = (
+            entry.api_version.clone(),
+            entry.fields.clone(),
+            entry.time.clone(),
+        );
         let Some((_, first)) = firsts.iter().find(|(known, _)| *known == version) else {
             firsts.push((version, manager));
             continue;
@@ -33,7 +46,10 @@ pub(super) fn cap_updaters(managers: &mut Managers<'_>) {
         let bucket = Manager::new(ANCIENT, Operation::Update, &version, "");
         let before = match managers.remove(&bucket) {
             Some(entry) => entry.fields,
-            None => managers.remove(first).map(|entry| entry.fields).unwrap_or_default(),
+            None => managers
+                .remove(first)
+                .map(|entry| entry.fields)
+                .unwrap_or_default(),
         };
         let mut merged = Entry::new(bucket, &version, fields.union(before));
         merged.time = time;

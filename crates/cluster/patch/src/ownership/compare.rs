@@ -51,6 +51,10 @@ pub fn compare(left: &Value, right: &Value, shape: Shape<'_>) -> Result<Comparis
 }
 
 /// What the comparison says of one path itself.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "one for each of the three sets, which don't exclude each other"
+)]
 #[derive(Debug, Clone, Copy, Default)]
 struct Mark {
     removed: bool,
@@ -62,11 +66,20 @@ struct Mark {
 
 impl Mark {
     fn leaf(left: Option<&Value>, right: Option<&Value>) -> Self {
-        let mark = Self { leaf: true, ..Self::default() };
+        let mark = Self {
+            leaf: true,
+            ..Self::default()
+        };
         match (left, right) {
             (None, _) => Self { added: true, ..mark },
-            (_, None) => Self { removed: true, ..mark },
-            (Some(left), Some(right)) => Self { modified: !same(left, right), ..mark },
+            (_, None) => Self {
+                removed: true,
+                ..mark
+            },
+            (Some(left), Some(right)) => Self {
+                modified: !same(left, right),
+                ..mark
+            },
         }
     }
 }
@@ -200,8 +213,12 @@ pub(super) fn side_by_side<'a>(
             (None, None) => return None,
         };
         match order {
-            Ordering::Less => left.next().map(|(name, value)| (name.as_str(), Some(value), None)),
-            Ordering::Greater => right.next().map(|(name, value)| (name.as_str(), None, Some(value))),
+            Ordering::Less => left
+                .next()
+                .map(|(name, value)| (name.as_str(), Some(value), None)),
+            Ordering::Greater => right
+                .next()
+                .map(|(name, value)| (name.as_str(), None, Some(value))),
             Ordering::Equal => {
                 let (name, value) = left.next()?;
                 Some((name.as_str(), Some(value), right.next().map(|(_, value)| value)))
@@ -248,10 +265,14 @@ fn list(
         let (mut left_items, mut right_items) = (Vec::new(), Vec::new());
         let mut name = None;
         if order.is_ge() {
-            (name, right_items) = right.next().map_or((None, Vec::new()), |(name, items)| (Some(name), items));
+            (name, right_items) = right
+                .next()
+                .map_or((None, Vec::new()), |(name, items)| (Some(name), items));
         }
         if order.is_le() {
-            (name, left_items) = left.next().map_or((None, Vec::new()), |(name, items)| (Some(name), items));
+            (name, left_items) = left
+                .next()
+                .map_or((None, Vec::new()), |(name, items)| (Some(name), items));
         }
         let Some(name) = name else { break };
         one_item(&name, &left_items, &right_items, item_shape, below, problems);
@@ -267,19 +288,33 @@ fn one_item(
     problems: &mut Problems,
 ) {
     let mut inner = Comparison::default();
-    let mut child = |left, right| problems.below(name, |problems| walk(left, right, shape, &mut inner, problems));
+    let mut child =
+        |left, right| problems.below(name, |problems| walk(left, right, shape, &mut inner, problems));
     let mark = match (left, right) {
         // Items with one name are compared as one value.
         ([_, _, ..], [_, _, ..]) => {
-            let equal = left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same(left, right));
-            Mark { modified: !equal, ..Mark::default() }
+            let equal =
+                left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same(left, right));
+            Mark {
+                modified: !equal,
+                ..Mark::default()
+            }
         }
         ([_, _, ..], _) => {
-            let mark = right.first().map(|right| child(None, Some(*right))).unwrap_or_default();
-            Mark { removed: true, ..mark }
+            let mark = right
+                .first()
+                .map(|right| child(None, Some(*right)))
+                .unwrap_or_default();
+            Mark {
+                removed: true,
+                ..mark
+            }
         }
         (_, [_, _, ..]) => {
-            let mark = left.first().map(|left| child(Some(*left), None)).unwrap_or_default();
+            let mark = left
+                .first()
+                .map(|left| child(Some(*left), None))
+                .unwrap_or_default();
             Mark { added: true, ..mark }
         }
         _ => child(left.first().copied(), right.first().copied()),

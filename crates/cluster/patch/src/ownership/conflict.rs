@@ -30,11 +30,16 @@ pub struct Conflicts(Vec<Conflict>);
 
 impl Conflicts {
     pub(super) fn of(fields: Vec<(Manager, Set)>) -> Self {
-        let mut fields: Vec<_> =
-            fields.into_iter().map(|(manager, set)| (manager.identifier(), manager, set)).collect();
+        let mut fields: Vec<_> = fields
+            .into_iter()
+            .map(|(manager, set)| (manager.identifier(), manager, set))
+            .collect();
         fields.sort_by(|left, right| left.0.cmp(&right.0));
         let conflicts = fields.into_iter().flat_map(|(_, manager, set)| {
-            set.paths().into_iter().map(move |path| Conflict { manager: manager.clone(), path })
+            set.paths().into_iter().map(move |path| Conflict {
+                manager: manager.clone(),
+                path,
+            })
         });
         Self(conflicts.collect())
     }
@@ -51,7 +56,12 @@ impl Conflicts {
 
     /// Returns the conflicts about other fields than these.
     pub(super) fn without(self, allowed: &Set) -> Self {
-        Self(self.0.into_iter().filter(|conflict| !allowed.has(&conflict.path)).collect())
+        Self(
+            self.0
+                .into_iter()
+                .filter(|conflict| !allowed.has(&conflict.path))
+                .collect(),
+        )
     }
 }
 
@@ -84,7 +94,11 @@ impl fmt::Display for Conflicts {
         for conflict in &self.0 {
             if last != Some(&conflict.manager) {
                 let line = if last.is_some() { "\n" } else { "" };
-                write!(formatter, "{line}conflicts with {}:", described(&conflict.manager))?;
+                write!(
+                    formatter,
+                    "{line}conflicts with {}:",
+                    described(&conflict.manager)
+                )?;
                 last = Some(&conflict.manager);
             }
             write!(formatter, "\n- {}", conflict.path)?;

@@ -53,10 +53,12 @@ impl PathElement {
         Self::Key(fields.into())
     }
 
-    /// Reads an element as FieldsV1 writes it; `None` for a kind of element that this version doesn't know.
+    /// Reads an element as `FieldsV1` writes it; `None` for a kind of element that this version doesn't know.
     pub fn parse(text: &str) -> Result<Option<Self>, ElementError> {
         let bytes = text.as_bytes();
-        let (Some(kind), Some(colon)) = (bytes.first(), bytes.get(1)) else { return Err(ElementError::TooShort) };
+        let (Some(kind), Some(colon)) = (bytes.first(), bytes.get(1)) else {
+            return Err(ElementError::TooShort);
+        };
         if *colon != b':' {
             return Err(ElementError::NoColon(text.to_owned()));
         }
@@ -67,17 +69,22 @@ impl PathElement {
             b'v' => Self::Value(floats(first_value(rest).ok_or_else(not_json)?)),
             b'k' => match first_value(rest).ok_or_else(not_json)? {
                 Value::Object(fields) => Self::key(
-                    fields.into_iter().map(|(name, value)| (name.into_boxed_str(), floats(value))),
+                    fields
+                        .into_iter()
+                        .map(|(name, value)| (name.into_boxed_str(), floats(value))),
                 ),
                 Value::Null => Self::Key(Box::default()),
                 _ => return Err(not_json()),
             },
-            b'i' => Self::Index(rest.parse().map_err(|_| ElementError::NotIndex(rest.to_owned()))?),
+            b'i' => Self::Index(
+                rest.parse()
+                    .map_err(|_| ElementError::NotIndex(rest.to_owned()))?,
+            ),
             _ => return Ok(None),
         }))
     }
 
-    /// Writes the element as FieldsV1 does, at the end of `out`.
+    /// Writes the element as `FieldsV1` does, at the end of `out`.
     pub fn write(&self, out: &mut String) {
         match self {
             Self::Field(name) => {
@@ -107,7 +114,7 @@ impl PathElement {
         }
     }
 
-    /// Returns the element as FieldsV1 writes it.
+    /// Returns the element as `FieldsV1` writes it.
     pub fn to_key(&self) -> String {
         let mut out = String::new();
         self.write(&mut out);
@@ -208,9 +215,9 @@ impl fmt::Display for Shown<'_> {
                 }
                 formatter.write_char(']')
             }
-            Value::Object(fields) => {
-                fields.iter().try_for_each(|(name, value)| write!(formatter, "{name}={}", Shown(value)))
-            }
+            Value::Object(fields) => fields
+                .iter()
+                .try_for_each(|(name, value)| write!(formatter, "{name}={}", Shown(value))),
         }
     }
 }
@@ -227,15 +234,20 @@ fn first_value(text: &str) -> Option<Value> {
     serde_json::Deserializer::from_str(text).into_iter().next()?.ok()
 }
 
-/// Returns a value with every number as a floating point number. That is how FieldsV1, and what a client applies, are
+/// Returns a value with every number as a floating point number. That is how `FieldsV1`, and what a client applies, are
 /// read upstream.
 pub(super) fn floats(value: Value) -> Value {
     match value {
-        Value::Number(number) => Number::from_f64(float(&number)).map_or(Value::Number(number), Value::Number),
-        Value::Array(items) => Value::Array(items.into_iter().map(floats).collect()),
-        Value::Object(fields) => {
-            Value::Object(fields.into_iter().map(|(name, value)| (name, floats(value))).collect())
+        Value::Number(number) => {
+            Number::from_f64(float(&number)).map_or(Value::Number(number), Value::Number)
         }
+        Value::Array(items) => Value::Array(items.into_iter().map(floats).collect()),
+        Value::Object(fields) => Value::Object(
+            fields
+                .into_iter()
+                .map(|(name, value)| (name, floats(value)))
+                .collect(),
+        ),
         other => other,
     }
 }
@@ -282,7 +294,10 @@ mod tests {
         }
         assert_eq!(PathElement::parse("x:y"), Ok(None));
         assert_eq!(PathElement::parse("f"), Err(ElementError::TooShort));
-        assert_eq!(PathElement::parse("field"), Err(ElementError::NoColon("field".into())));
+        assert_eq!(
+            PathElement::parse("field"),
+            Err(ElementError::NoColon("field".into()))
+        );
         assert!(PathElement::parse("k:[1]").is_err());
         assert!(PathElement::parse("v:").is_err());
         assert!(PathElement::parse("i:x").is_err());
@@ -293,12 +308,18 @@ mod tests {
     fn a_path_is_shown_as_the_api_server_shows_it() {
         let path = FieldPath(vec![
             PathElement::field("spec"),
-            PathElement::key([("protocol".into(), json!("TCP")), ("containerPort".into(), json!(80.0))]),
+            PathElement::key([
+                ("protocol".into(), json!("TCP")),
+                ("containerPort".into(), json!(80.0)),
+            ]),
             PathElement::Value(json!("a\"b")),
             PathElement::Index(2),
             PathElement::Value(json!(1_000_000.0)),
         ]);
-        assert_eq!(path.to_string(), r#".spec[containerPort=80,protocol="TCP"][="a\"b"][2][=1e+06]"#);
+        assert_eq!(
+            path.to_string(),
+            r#".spec[containerPort=80,protocol="TCP"][="a\"b"][2][=1e+06]"#
+        );
     }
 
     #[test]

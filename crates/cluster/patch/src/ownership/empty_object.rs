@@ -3,59 +3,46 @@
 //! The API server holds a built-in kind in a structure whose fields are there before anyone wrote them. A created
 //! Deployment therefore doesn't own `.spec.template`, but each field in it; a created custom resource owns `.spec`.
 
-use schema::{Reference, Schema};
-use serde_json::{Map, Value};
+use schema::strict::{DecodeError, normalize};
+use serde_json::{Value, json};
 
-use super::fields_v1::MAX_DEPTH;
-
-/// Whether the API server holds objects of a kind in a structure.
+/// How the API server holds objects of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
-    /// A built-in kind: some fields are always there.
-    Structured,
-    /// A custom resource: only what was written is there.
+pub enum Form<'a> {
+    /// In a structure: a built-in kind, by the name of its definition, such as `io.k8s.api.apps.v1.Deployment`.
+    Structured(&'a str),
+    /// As it was written: a custom resource.
     Unstructured,
 }
 
-/// Returns the object of a kind in which nothing has been written yet.
-pub fn empty_object(schema: &Schema, form: Form, api_version: &str, kind: &str) -> Value {
-    let mut object = match form {
-        Form::Structured => always_there(schema, 0),
-        Form::Unstructured => Map::new(),
-    };
-    object.insert("apiVersion".to_owned(), Value::String(api_version.to_owned()));
-    object.insert("kind".to_owned(), Value::String(kind.to_owned()));
-    Value::Object(object)
+impl Form<'_> {
+    /// Returns the object of a kind in which nothing has been written yet.
+    pub fn empty_object(self, api_version: &str, kind: &str) -> Value {
+        let object = json!({"apiVersion": api_version, "kind": kind});
+        self.held(&object).unwrap_or(object)
+    }
+
+    /// Returns an object as the API server holds it.
+    pub(super) fn held(self, object: &Value) -> Result<Value, String> {
+        let Self::Structured(definition) = self else {
+            return Ok(object.clone());
+        };
+        normalize(definition, object)
+            .map(|decoded| decoded.value)
+            .map_err(|error| match error {
+                DecodeError::Unrecognized(message) | DecodeError::Malformed { message, .. } => {
+                    in_words(&message)
+                }
+            })
+    }
 }
 
-/// A structure that isn't behind a pointer has the default `{}`; a scalar that is written even when it was never set has
-/// its zero as default; a list that is written though it was never made is null.
-fn always_there(schema: &Schema, depth: usize) -> Map<String, Value> {
-    let mut fields = Map::new();
-    if depth > MAX_DEPTH {
-        return fields;
-    }
-    for (name, reference) in &schema.properties {
-        let default = match reference {
-            Reference::Inline(schema) => schema.default.as_ref(),
-            Reference::Definition { beside, .. } => beside.default.as_ref(),
-        };
-        let value = match default {
-            Some(Value::Object(_)) => Value::Object(always_there(reference.schema(), depth + 1)),
-            Some(zero) if is_zero(zero) => zero.clone(),
-            None if schema.required.contains(name) => Value::Null,
-            _ => continue,
-        };
-        fields.insert(name.to_string(), value);
-    }
-    fields
-}
-
-fn is_zero(value: &Value) -> bool {
-    match value {
-        Value::String(text) => text.is_empty(),
-        Value::Number(number) => number.as_f64() == Some(0.0),
-        Value::Bool(value) => !value,
-        _ => false,
+/// Returns what is wrong with a value in the words that the API server has when the value is the result of an apply,
+/// which doesn't come from JSON.
+fn in_words(message: &str) -> String {
+    let number = message.strip_prefix("json: cannot unmarshal number ");
+    match number.and_then(|rest| rest.rsplit_once(" of type ")) {
+        Some((_, go_type)) => format!("cannot convert float64 to {go_type}"),
+        None => message.to_owned(),
     }
 }

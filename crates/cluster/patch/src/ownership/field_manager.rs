@@ -9,14 +9,13 @@ use thiserror::Error;
 use super::cap::cap_updaters;
 use super::conflict::Conflicts;
 use super::element::{FieldPath, floats};
-use super::empty_object::{Form, empty_object};
+use super::empty_object::Form;
 use super::last_applied;
 use super::managers::{
     Entry, Manager, Managers, ManagersError, Operation, is_reset, managed_fields, set_managed_fields,
     take_managed_fields, time_text,
 };
 use super::matcher::ResetFields;
-use super::nulls::drop_nulls;
 use super::set::Set;
 use super::shape::Shape;
 use super::updater::{UpdateError, Updater};
@@ -39,9 +38,15 @@ static NEVER_OWNED: LazyLock<Set> = LazyLock::new(|| {
         "managedFields",
         "resourceVersion",
     ];
-    let mut paths: Vec<FieldPath> =
-        ["apiVersion", "kind", "metadata"].iter().map(|name| FieldPath::of_fields([*name])).collect();
-    paths.extend(metadata.iter().map(|name| FieldPath::of_fields(["metadata", name])));
+    let mut paths: Vec<FieldPath> = ["apiVersion", "kind", "metadata"]
+        .iter()
+        .map(|name| FieldPath::of_fields([*name]))
+        .collect();
+    paths.extend(
+        metadata
+            .iter()
+            .map(|name| FieldPath::of_fields(["metadata", name])),
+    );
     Set::of(&paths)
 });
 
@@ -50,8 +55,8 @@ static NEVER_OWNED: LazyLock<Set> = LazyLock::new(|| {
 pub struct FieldManager<'a> {
     /// The kind's schema in this version.
     pub schema: &'a Schema,
-    /// Whether the kind is built in.
-    pub form: Form,
+    /// How objects of the kind are held.
+    pub form: Form<'a>,
     /// The version, such as `apps/v1`.
     pub api_version: &'a str,
     /// The kind.
@@ -96,14 +101,17 @@ impl From<UpdateError> for ApplyError {
     }
 }
 
-impl<'a> FieldManager<'a> {
-    fn updater<'b>(&'b self) -> Updater<'b> {
+impl FieldManager<'_> {
+    fn updater(&self) -> Updater<'_> {
         let home = Home {
             api_version: self.api_version,
             shape: Shape::of_resource(self.schema),
             versions: self.versions,
         };
-        Updater { home, reset_fields: self.reset_fields }
+        Updater {
+            home,
+            reset_fields: self.reset_fields,
+        }
     }
 
     /// Returns `new`, which is about to replace `live` (`None`: to be created), with `metadata.managedFields` as they
@@ -112,9 +120,8 @@ impl<'a> FieldManager<'a> {
     /// An object that can't be accounted for loses its managed fields, as upstream decided: a write never fails for it.
     pub fn update(&self, live: Option<&Value>, mut new: Value, manager: &str, now: Timestamp) -> Value {
         let requested = take_managed_fields(&mut new);
-        let managers = match self.managers_before(live, requested) {
-            Some(managers) => managers,
-            None => return new,
+        let Some(managers) = self.managers_before(live, requested) else {
+            return new;
         };
         let updated = match live {
             Some(live) => self.account(live, &new, managers, manager, now),
@@ -138,15 +145,20 @@ impl<'a> FieldManager<'a> {
             Managers::default()
         } else {
             let requested = requested.map_or_else(|| Ok(Managers::default()), Managers::take);
-            requested.ok().filter(|managers| !managers.is_empty()).unwrap_or_else(there)
+            requested
+                .ok()
+                .filter(|managers| !managers.is_empty())
+                .unwrap_or_else(there)
         };
         // Nobody begins to own fields of an object that exists and has no owners; that begins with the first apply.
-        let exists = live.and_then(|live| live.get("metadata")?.get("uid")?.as_str()).is_some_and(|uid| !uid.is_empty());
+        let exists = live
+            .and_then(|live| live.get("metadata")?.get("uid")?.as_str())
+            .is_some_and(|uid| !uid.is_empty());
         (!managers.is_empty() || !exists).then_some(managers)
     }
 
     fn empty(&self) -> Value {
-        empty_object(self.schema, self.form, self.api_version, self.kind)
+        self.form.empty_object(self.api_version, self.kind)
     }
 
     fn account<'b>(
@@ -161,7 +173,9 @@ impl<'a> FieldManager<'a> {
         for (which, object) in [("new", new), ("live", live)] {
             validate(object, shape, Duplicates::Allowed).map_err(|problems| {
                 let object = described(object);
-                UpdateError::Failed(format!("failed to convert {which} object ({object}) to smd typed: {problems}"))
+                UpdateError::Failed(format!(
+                    "failed to convert {which} object ({object}) to smd typed: {problems}"
+                ))
             })?;
         }
         let mut fields = self.updater().update(live, new, &mut managers)?;
@@ -193,12 +207,11 @@ impl<'a> FieldManager<'a> {
     ) -> Result<Applied, ApplyError> {
         self.check_kind(applied)?;
         let empty;
-        let live_object = match live {
-            Some(live) => live,
-            None => {
-                empty = self.empty();
-                &empty
-            }
+        let live_object = if let Some(live) = live {
+            live
+        } else {
+            empty = self.empty();
+            &empty
         };
         let applied = &whole_numbers(applied.clone());
         let shape = Shape::of_resource(self.schema);
@@ -218,12 +231,15 @@ impl<'a> FieldManager<'a> {
             other => other?,
         };
         let mut object = match object {
-            Some(mut object) => {
-                if self.form == Form::Structured {
-                    drop_nulls(&mut object, shape);
-                }
-                object
-            }
+            Some(object) => self.form.held(&object).map_err(|why| {
+                let (group, version) = group_version(self.api_version);
+                let object = described(applied);
+                ApplyError::Failed(format!(
+                    "failed to convert new object ({object}) to proper version: unable to convert unstructured object to \
+                     {group}/{version}, Kind={}: {why}",
+                    self.kind
+                ))
+            })?,
             None => live_object.clone(),
         };
         if last_applied::is_heeded_for(manager) {
@@ -239,14 +255,18 @@ impl<'a> FieldManager<'a> {
         let (api_version, kind) = (text("apiVersion"), text("kind"));
         if api_version != self.api_version || kind != self.kind {
             let (group, version) = group_version(api_version);
-            return Err(ApplyError::Invalid(format!("invalid object type: {group}/{version}, Kind={kind}")));
+            return Err(ApplyError::Invalid(format!(
+                "invalid object type: {group}/{version}, Kind={kind}"
+            )));
         }
         Ok(())
     }
 
     fn check_configuration(&self, applied: &Value, live: &Value) -> Result<(), ApplyError> {
         if managed_fields(applied).is_some_and(|managed| !managed.is_null()) {
-            return Err(ApplyError::Invalid("metadata.managedFields must be nil".to_owned()));
+            return Err(ApplyError::Invalid(
+                "metadata.managedFields must be nil".to_owned(),
+            ));
         }
         let shape = Shape::of_resource(self.schema);
         validate(applied, shape, Duplicates::Refused).map_err(|problems| {
@@ -254,11 +274,15 @@ impl<'a> FieldManager<'a> {
             let read = validate(&floats(applied.clone()), shape, Duplicates::Refused);
             let problems = read.err().unwrap_or(problems);
             let object = described(applied);
-            ApplyError::Failed(format!("failed to create typed patch object ({object}): {problems}"))
+            ApplyError::Failed(format!(
+                "failed to create typed patch object ({object}): {problems}"
+            ))
         })?;
         validate(live, shape, Duplicates::Allowed).map_err(|problems| {
             let object = described(live);
-            ApplyError::Failed(format!("failed to create typed live object ({object}): {problems}"))
+            ApplyError::Failed(format!(
+                "failed to create typed live object ({object}): {problems}"
+            ))
         })
     }
 
@@ -271,17 +295,21 @@ impl<'a> FieldManager<'a> {
         force: bool,
         now: Timestamp,
     ) -> Result<(Option<Value>, Managers<'b>), ApplyError> {
-        let mut managers = Managers::read(managed_fields(live_object))
-            .map_err(|error: ManagersError| ApplyError::Failed(format!("failed to decode managed fields: {error}")))?;
+        let mut managers = Managers::read(managed_fields(live_object)).map_err(|error: ManagersError| {
+            ApplyError::Failed(format!("failed to decode managed fields: {error}"))
+        })?;
         if managers.is_empty() && live.is_some() {
-            managers =
-                self.account(&self.empty(), live_object, managers, BEFORE_FIRST_APPLY, now).map_err(|error| {
+            managers = self
+                .account(&self.empty(), live_object, managers, BEFORE_FIRST_APPLY, now)
+                .map_err(|error| {
                     ApplyError::Failed(format!("failed to create manager for existing fields: {error}"))
                 })?;
         }
         self.check_configuration(applied, live_object)?;
         let manager = Manager::new(named(name), Operation::Apply, self.api_version, self.subresource);
-        let object = self.updater().apply(live_object, applied, &mut managers, &manager, force)?;
+        let object = self
+            .updater()
+            .apply(live_object, applied, &mut managers, &manager, force)?;
         if let Some(mut entry) = managers.remove(&manager) {
             entry.fields.subtract(&NEVER_OWNED);
             if object.is_some() {
@@ -314,7 +342,11 @@ fn described(object: &Value) -> String {
     let api_version = text(object.get("apiVersion"));
     let (group, version) = group_version(&api_version);
     let kind = text(object.get("kind"));
-    format!("{}/{}; {group}/{version}, Kind={kind}", metadata("namespace"), metadata("name"))
+    format!(
+        "{}/{}; {group}/{version}, Kind={kind}",
+        metadata("namespace"),
+        metadata("name")
+    )
 }
 
 /// What a client applies is read with every number as a floating point number, and one that is whole is written without
@@ -331,8 +363,10 @@ fn whole_numbers(value: Value) -> Value {
         },
         Value::Array(items) => Value::Array(items.into_iter().map(whole_numbers).collect()),
         Value::Object(fields) => {
-            let fields: Map<String, Value> =
-                fields.into_iter().map(|(name, value)| (name, whole_numbers(value))).collect();
+            let fields: Map<String, Value> = fields
+                .into_iter()
+                .map(|(name, value)| (name, whole_numbers(value)))
+                .collect();
             Value::Object(fields)
         }
         other => other,

@@ -66,7 +66,11 @@ fn list(items: &[Value], shape: &ListShape<'_>, below: &mut Set) {
         if !duplicated {
             walk(item, item_shape, &mut children);
         }
-        below.attach_node(Node { element, member: true, children });
+        below.attach_node(Node {
+            element,
+            member: true,
+            children,
+        });
     }
 }
 
@@ -86,9 +90,15 @@ impl Set {
                 (PathElement::Key(_), _, Some(list)) => list.item.shape(),
                 _ => Shape::Undeclared,
             };
-            Node { element: node.element.clone(), member, children: node.children.with_named_fields(below) }
+            Node {
+                element: node.element.clone(),
+                member,
+                children: node.children.with_named_fields(below),
+            }
         });
-        Self { nodes: nodes.collect() }
+        Self {
+            nodes: nodes.collect(),
+        }
     }
 
     /// Returns the set as it is after the schema made some of its places atomic; `None` if it is still right.
@@ -100,10 +110,12 @@ impl Set {
     /// Returns whether [`Set::reconciled`] would change anything.
     pub(super) fn is_reconciled(&self, shape: Shape<'_>) -> bool {
         let atom = shape.atom();
-        self.nodes.iter().all(|node| match child_shape(&atom.chosen(), &node.element) {
-            None => true,
-            Some(below) => !became_atomic(node, below) && node.children.is_reconciled(below),
-        })
+        self.nodes
+            .iter()
+            .all(|node| match child_shape(&atom.chosen(), &node.element) {
+                None => true,
+                Some(below) => !became_atomic(node, below) && node.children.is_reconciled(below),
+            })
     }
 }
 
@@ -133,7 +145,9 @@ fn reconcile(set: &mut Set, shape: Shape<'_>) -> bool {
     let chosen = shape.atom().chosen();
     let mut changed = false;
     for node in &mut set.nodes {
-        let Some(below) = child_shape(&chosen, &node.element) else { continue };
+        let Some(below) = child_shape(&chosen, &node.element) else {
+            continue;
+        };
         if became_atomic(node, below) {
             node.member = true;
             node.children = Set::default();

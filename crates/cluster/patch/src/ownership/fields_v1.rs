@@ -1,4 +1,4 @@
-//! FieldsV1: the JSON form of a set of fields, as `metadata.managedFields` holds it.
+//! `FieldsV1`: the JSON form of a set of fields, as `metadata.managedFields` holds it.
 //!
 //! `{"f:spec":{".":{},"f:replicas":{}}}` is the set of `.spec` and `.spec.replicas`. A [`Value`] keeps its keys sorted as
 //! text; [`Set::to_json`] writes them in the order of the path elements, as the API server does.
@@ -14,7 +14,7 @@ use super::set::{Node, Set};
 /// keeps a hostile one from exhausting the stack.
 pub const MAX_DEPTH: usize = 256;
 
-/// FieldsV1 that can't be read.
+/// `FieldsV1` that can't be read.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum FieldsError {
     /// A key isn't a path element.
@@ -32,7 +32,7 @@ pub enum FieldsError {
 }
 
 impl Set {
-    /// Reads a set from its FieldsV1 form.
+    /// Reads a set from its `FieldsV1` form.
     pub fn from_fields_v1(fields: &Value) -> Result<Self, FieldsError> {
         Self::read_fields_v1(fields).map(|(set, _)| set)
     }
@@ -44,14 +44,14 @@ impl Set {
         Ok((set, canonical))
     }
 
-    /// Reads a set from the text of its FieldsV1 form.
+    /// Reads a set from the text of its `FieldsV1` form.
     pub fn from_json(text: &str) -> Result<Self, FieldsError> {
         let fields: Value =
             serde_json::from_str(text).map_err(|error| FieldsError::NotJson(error.to_string()))?;
         Self::from_fields_v1(&fields)
     }
 
-    /// Returns the set in its FieldsV1 form.
+    /// Returns the set in its `FieldsV1` form.
     pub fn to_fields_v1(&self) -> Value {
         Value::Object(self.to_map(false))
     }
@@ -62,12 +62,15 @@ impl Set {
             map.insert(".".to_owned(), Value::Object(Map::new()));
         }
         for node in &self.nodes {
-            map.insert(node.element.to_key(), Value::Object(node.children.to_map(node.member)));
+            map.insert(
+                node.element.to_key(),
+                Value::Object(node.children.to_map(node.member)),
+            );
         }
         map
     }
 
-    /// Returns the text of the set's FieldsV1 form, its keys in the API server's order.
+    /// Returns the text of the set's `FieldsV1` form, its keys in the API server's order.
     pub fn to_json(&self) -> String {
         let mut out = String::new();
         self.write_json(false, &mut out);
@@ -125,7 +128,11 @@ fn read(fields: &Value, depth: usize, canonical: &mut bool) -> Result<(Set, bool
         };
         *canonical = *canonical && (matches!(element, PathElement::Field(_)) || element.to_key() == *key);
         let (children, member) = read(below, depth + 1, canonical)?;
-        set.attach_node(Node { element, member, children });
+        set.attach_node(Node {
+            element,
+            member,
+            children,
+        });
     }
     let member = member || set.is_empty();
     Ok((set, member))

@@ -25,7 +25,10 @@ fn annotations(object: &Value) -> Option<&Map<String, Value>> {
 }
 
 fn annotation(object: &Value) -> Option<&str> {
-    annotations(object)?.get(LAST_APPLIED)?.as_str().filter(|text| !text.is_empty())
+    annotations(object)?
+        .get(LAST_APPLIED)?
+        .as_str()
+        .filter(|text| !text.is_empty())
 }
 
 /// Returns the fields that client-side apply wrote and nobody changed since; `None` if the annotation doesn't tell.
@@ -50,22 +53,26 @@ pub(super) fn refresh(object: &mut Value, applied: &Value) {
         return;
     }
     let mut applied = applied.clone();
-    if let Some(Value::Object(annotations)) =
-        applied.get_mut("metadata").and_then(|metadata| metadata.get_mut("annotations"))
+    if let Some(Value::Object(annotations)) = applied
+        .get_mut("metadata")
+        .and_then(|metadata| metadata.get_mut("annotations"))
     {
         annotations.remove(LAST_APPLIED);
     }
     // Every JSON value has a JSON form.
     let mut text = to_string(&applied, Escape::Html).unwrap_or_default();
     text.push('\n');
-    let Some(Value::Object(annotations)) =
-        object.get_mut("metadata").and_then(|metadata| metadata.get_mut("annotations"))
+    let Some(Value::Object(annotations)) = object
+        .get_mut("metadata")
+        .and_then(|metadata| metadata.get_mut("annotations"))
     else {
         return;
     };
     annotations.insert(LAST_APPLIED.to_owned(), Value::String(text));
-    let bytes: usize =
-        annotations.iter().map(|(name, value)| name.len() + value.as_str().map_or(0, str::len)).sum();
+    let bytes: usize = annotations
+        .iter()
+        .map(|(name, value)| name.len() + value.as_str().map_or(0, str::len))
+        .sum();
     if bytes > MAX_ANNOTATION_BYTES {
         annotations.remove(LAST_APPLIED);
     }

@@ -29,13 +29,14 @@ impl ListShape<'_> {
     /// Returns why an item can't be named, without naming it.
     pub(super) fn check_item(&self, item: &Value) -> Result<(), String> {
         let problem = match (self.names, item) {
-            (ItemNames::Atomic, _) => return Ok(()),
-            (ItemNames::Value, Value::Object(_)) => "associative list without keys has an element that's a map type",
+            (ItemNames::Value, Value::Object(_)) => {
+                "associative list without keys has an element that's a map type"
+            }
             (ItemNames::Value, Value::Array(_)) => "not supported: associative list with lists as elements",
             (ItemNames::Value, Value::Null) => {
                 "associative list without keys has an element that's an explicit null"
             }
-            (ItemNames::Value, _) => return Ok(()),
+            (ItemNames::Atomic | ItemNames::Value, _) => return Ok(()),
             (ItemNames::Keys(_), Value::Null) => "associative list with keys may not have a null element",
             (ItemNames::Keys(keys), Value::Object(fields)) => {
                 if keys.iter().all(|key| fields.contains_key(&**key)) {

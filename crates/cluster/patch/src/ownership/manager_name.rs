@@ -12,7 +12,11 @@ const MAX_SUBRESOURCE_BYTES: usize = 256;
 
 /// Returns the name of a write's manager: the one that the request names, else the beginning of its user agent.
 pub fn manager_or_user_agent(field_manager: &str, user_agent: &str) -> String {
-    if field_manager.is_empty() { from_user_agent(user_agent) } else { field_manager.to_owned() }
+    if field_manager.is_empty() {
+        from_user_agent(user_agent)
+    } else {
+        field_manager.to_owned()
+    }
 }
 
 /// Returns what stands before the first `/` of a user agent, without what can't be printed, as far as it fits.
@@ -35,8 +39,15 @@ pub fn validate_field_manager(name: &str, path: &FieldPath) -> Vec<FieldError> {
         errors.push(FieldError::too_long(path.clone(), MAX_MANAGER_BYTES));
     }
     for (position, character) in name.char_indices().filter(|(_, character)| !is_print(*character)) {
-        let detail = format!("invalid character U+{:04X} (at position {position})", u32::from(character));
-        errors.push(FieldError::invalid(path.clone(), &Value::String(name.to_owned()), detail));
+        let detail = format!(
+            "invalid character U+{:04X} (at position {position})",
+            u32::from(character)
+        );
+        errors.push(FieldError::invalid(
+            path.clone(),
+            &Value::String(name.to_owned()),
+            detail,
+        ));
     }
     errors
 }
@@ -49,7 +60,10 @@ pub fn validate_patch_options(is_apply: bool, field_manager: &str, force: Option
         errors.push(FieldError::required(path.clone(), "is required for apply patch"));
     }
     if !is_apply && force.is_some() {
-        errors.push(FieldError::forbidden(FieldPath::new("force"), "may not be specified for non-apply patch"));
+        errors.push(FieldError::forbidden(
+            FieldPath::new("force"),
+            "may not be specified for non-apply patch",
+        ));
     }
     errors.extend(validate_field_manager(field_manager, &path));
     errors
@@ -64,16 +78,27 @@ pub fn validate_managed_fields(managed_fields: &Value, path: &FieldPath) -> Vec<
         let operation = text("operation");
         if !matches!(operation, "Apply" | "Update") {
             let shown = Value::String(operation.to_owned());
-            errors.push(FieldError::invalid(path.child("operation"), &shown, "must be `Apply` or `Update`"));
+            errors.push(FieldError::invalid(
+                path.child("operation"),
+                &shown,
+                "must be `Apply` or `Update`",
+            ));
         }
         let fields_type = text("fieldsType");
         if !matches!(fields_type, "" | "FieldsV1") {
             let shown = Value::String(fields_type.to_owned());
-            errors.push(FieldError::invalid(path.child("fieldsType"), &shown, "must be `FieldsV1`"));
+            errors.push(FieldError::invalid(
+                path.child("fieldsType"),
+                &shown,
+                "must be `FieldsV1`",
+            ));
         }
         errors.extend(validate_field_manager(text("manager"), &path.child("manager")));
         if text("subresource").len() > MAX_SUBRESOURCE_BYTES {
-            errors.push(FieldError::too_long(path.child("subresource"), MAX_SUBRESOURCE_BYTES));
+            errors.push(FieldError::too_long(
+                path.child("subresource"),
+                MAX_SUBRESOURCE_BYTES,
+            ));
         }
     }
     errors

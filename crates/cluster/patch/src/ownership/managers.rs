@@ -69,7 +69,10 @@ impl Manager {
                 out.push(',');
             }
             // Every string has a JSON form.
-            out.push_str(&format!("\"{name}\":{}", to_string(value, Escape::Html).unwrap_or_default()));
+            out.push('"');
+            out.push_str(name);
+            out.push_str("\":");
+            out.push_str(&to_string(value, Escape::Html).unwrap_or_default());
         }
         out.push('}');
         out
@@ -94,7 +97,13 @@ pub struct Entry<'a> {
 impl<'a> Entry<'a> {
     /// Returns an entry that has not been read from anywhere.
     pub fn new(manager: Manager, api_version: &str, fields: Set) -> Self {
-        Self { manager, api_version: api_version.to_owned(), time: None, fields, encoded: None }
+        Self {
+            manager,
+            api_version: api_version.to_owned(),
+            time: None,
+            fields,
+            encoded: None,
+        }
     }
 
     /// Returns whether the fields were applied.
@@ -135,7 +144,13 @@ impl<'a> Entry<'a> {
             (true, Cow::Borrowed(entry)) => entry.get("fieldsV1").map(Cow::Borrowed),
             (true, Cow::Owned(mut entry)) => entry.get_mut("fieldsV1").map(Value::take).map(Cow::Owned),
         };
-        Ok(Self { manager, api_version, time, fields, encoded })
+        Ok(Self {
+            manager,
+            api_version,
+            time,
+            fields,
+            encoded,
+        })
     }
 
     fn write(self) -> Value {
@@ -143,11 +158,18 @@ impl<'a> Entry<'a> {
         let mut put = |name: &str, value: Value| drop(entry.insert(name.to_owned(), value));
         put("apiVersion", Value::String(self.api_version));
         put("fieldsType", Value::String("FieldsV1".to_owned()));
-        put("fieldsV1", self.encoded.map_or_else(|| self.fields.to_fields_v1(), Cow::into_owned));
+        put(
+            "fieldsV1",
+            self.encoded
+                .map_or_else(|| self.fields.to_fields_v1(), Cow::into_owned),
+        );
         if !self.manager.name.is_empty() {
             put("manager", Value::String(self.manager.name));
         }
-        put("operation", Value::String(self.manager.operation.as_str().to_owned()));
+        put(
+            "operation",
+            Value::String(self.manager.operation.as_str().to_owned()),
+        );
         if !self.manager.subresource.is_empty() {
             put("subresource", Value::String(self.manager.subresource));
         }
@@ -247,7 +269,11 @@ impl<'a> Managers<'a> {
 
     /// Puts an entry in, in place of one of the same manager.
     pub fn put(&mut self, entry: Entry<'a>) {
-        match self.entries.iter_mut().find(|present| present.manager == entry.manager) {
+        match self
+            .entries
+            .iter_mut()
+            .find(|present| present.manager == entry.manager)
+        {
             Some(present) => *present = entry,
             None => self.entries.push(entry),
         }
@@ -277,7 +303,10 @@ pub(super) fn managed_fields(object: &Value) -> Option<&Value> {
 
 /// Takes an object's `metadata.managedFields` out of it.
 pub(super) fn take_managed_fields(object: &mut Value) -> Option<Value> {
-    object.get_mut("metadata")?.as_object_mut()?.remove("managedFields")
+    object
+        .get_mut("metadata")?
+        .as_object_mut()?
+        .remove("managedFields")
 }
 
 /// Writes an object's `metadata.managedFields`; without any the object has no such field.
@@ -286,7 +315,9 @@ pub(super) fn set_managed_fields(object: &mut Value, managed_fields: Option<Valu
     match managed_fields {
         None => drop(take_managed_fields(object)),
         Some(managed_fields) => {
-            let metadata = fields.entry("metadata").or_insert_with(|| Value::Object(Map::new()));
+            let metadata = fields
+                .entry("metadata")
+                .or_insert_with(|| Value::Object(Map::new()));
             if metadata.is_null() {
                 *metadata = Value::Object(Map::new());
             }
@@ -299,12 +330,14 @@ pub(super) fn set_managed_fields(object: &mut Value, managed_fields: Option<Valu
 
 /// Returns whether a request clears everyone's ownership: an empty list, or one empty entry.
 pub(super) fn is_reset(managed_fields: Option<&Value>) -> bool {
-    let Some(Value::Array(entries)) = managed_fields else { return false };
+    let Some(Value::Array(entries)) = managed_fields else {
+        return false;
+    };
     match entries.as_slice() {
         [] => true,
-        [Value::Object(entry)] => entry.values().all(|value| {
-            value.is_null() || value.as_str().is_some_and(str::is_empty)
-        }),
+        [Value::Object(entry)] => entry
+            .values()
+            .all(|value| value.is_null() || value.as_str().is_some_and(str::is_empty)),
         _ => false,
     }
 }

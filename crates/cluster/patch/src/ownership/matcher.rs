@@ -45,7 +45,9 @@ fn included(set: Set, prefixes: &[&[Step]]) -> Set {
         return set;
     }
     let nodes = set.nodes.into_iter().filter_map(|node| {
-        let first_any = prefixes.iter().any(|prefix| matches!(prefix.first(), Some(Step::Any)));
+        let first_any = prefixes
+            .iter()
+            .any(|prefix| matches!(prefix.first(), Some(Step::Any)));
         let below: Vec<&[Step]> = prefixes
             .iter()
             .filter_map(|prefix| match prefix.split_first()? {
@@ -61,5 +63,7 @@ fn included(set: Set, prefixes: &[&[Step]]) -> Set {
         let children = included(node.children, &below);
         (node.member || !children.is_empty()).then_some(Node { children, ..node })
     });
-    Set { nodes: nodes.collect() }
+    Set {
+        nodes: nodes.collect(),
+    }
 }

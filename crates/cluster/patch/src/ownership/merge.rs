@@ -141,7 +141,10 @@ impl<'a> Indexed<'a> {
     }
 
     fn get(&self, name: &PathElement) -> Option<&'a Value> {
-        let position = self.observed.binary_search_by(|(observed, _)| observed.cmp(name)).ok()?;
+        let position = self
+            .observed
+            .binary_search_by(|(observed, _)| observed.cmp(name))
+            .ok()?;
         self.observed.get(position).map(|(_, item)| *item)
     }
 }
@@ -158,8 +161,11 @@ fn list(
     if problems.0.len() > before {
         return None;
     }
-    let mut shared: VecDeque<&PathElement> =
-        applied.names.iter().filter(|name| live.get(name).is_some()).collect();
+    let mut shared: VecDeque<&PathElement> = applied
+        .names
+        .iter()
+        .filter(|name| live.get(name).is_some())
+        .collect();
     let mut next_shared = shared.pop_front();
 
     let item_shape = shape.item.shape();

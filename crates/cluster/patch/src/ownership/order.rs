@@ -1,7 +1,7 @@
 //! Equality and order of values as structured merge knows them.
 //!
 //! A whole number equals the floating point number of the same size, because the two forms of a field set (read from
-//! FieldsV1, taken from an object) hold numbers differently.
+//! `FieldsV1`, taken from an object) hold numbers differently.
 
 use std::cmp::Ordering;
 
@@ -16,7 +16,9 @@ pub(super) fn same(left: &Value, right: &Value) -> bool {
         }
         (Value::Object(left), Value::Object(right)) => {
             left.len() == right.len()
-                && left.iter().all(|(key, value)| right.get(key).is_some_and(|other| same(value, other)))
+                && left
+                    .iter()
+                    .all(|(key, value)| right.get(key).is_some_and(|other| same(value, other)))
         }
         _ => left == right,
     }
@@ -67,7 +69,9 @@ fn list_order(left: &[Value], right: &[Value]) -> Ordering {
 
 /// The first key that only one of the two has decides, unless one of them has come to its end before.
 fn object_order(left: &Map<String, Value>, right: &Map<String, Value>) -> Ordering {
-    let keys = left.keys().chain(right.keys().filter(|key| !left.contains_key(key.as_str())));
+    let keys = left
+        .keys()
+        .chain(right.keys().filter(|key| !left.contains_key(key.as_str())));
     let mut keys: Vec<&String> = keys.collect();
     keys.sort();
     for (position, key) in keys.into_iter().enumerate() {
@@ -99,7 +103,16 @@ mod tests {
 
     #[test]
     fn values_of_different_types_are_ordered_by_their_type() {
-        let sorted = [json!(-1), json!(1.5), json!(2), json!("a"), json!(false), json!(true), json!([1]), json!([1, 0])];
+        let sorted = [
+            json!(-1),
+            json!(1.5),
+            json!(2),
+            json!("a"),
+            json!(false),
+            json!(true),
+            json!([1]),
+            json!([1, 0]),
+        ];
         let rest = [json!({}), json!({"a": 1}), json!(null)];
         let all: Vec<Value> = sorted.into_iter().chain(rest).collect();
         for (position, left) in all.iter().enumerate() {

@@ -23,7 +23,10 @@ pub struct Problems(pub Vec<Problem>);
 
 impl Problems {
     pub(super) fn report(&mut self, message: impl Into<String>) {
-        self.0.push(Problem { path: String::new(), message: message.into() });
+        self.0.push(Problem {
+            path: String::new(),
+            message: message.into(),
+        });
     }
 
     /// Runs a step one level deeper, and puts that level in front of the paths of what it found.
@@ -47,7 +50,9 @@ impl fmt::Display for Problems {
             return problem.fmt(formatter);
         }
         formatter.write_str("errors:")?;
-        self.0.iter().try_for_each(|problem| write!(formatter, "\n  {problem}"))
+        self.0
+            .iter()
+            .try_for_each(|problem| write!(formatter, "\n  {problem}"))
     }
 }
 
@@ -79,9 +84,10 @@ pub(super) fn scalar_problem(kind: ScalarKind, value: &Value) -> Option<String> 
             };
             Some(format!("expected numeric (int or float), got {go_type}"))
         }
-        (ScalarKind::Text, _) => {
-            Some(format!("expected string, got &value.valueUnstructured{{Value:{}}}", GoSyntax(value)))
-        }
+        (ScalarKind::Text, _) => Some(format!(
+            "expected string, got &value.valueUnstructured{{Value:{}}}",
+            GoSyntax(value)
+        )),
         (ScalarKind::Boolean, _) => Some(format!("expected boolean, got {}", unexpected(value))),
         (ScalarKind::Any, _) => Some(format!("expected any scalar, got {}", unexpected(value))),
     }
@@ -93,7 +99,10 @@ pub(super) fn unexpected(value: &Value) -> String {
 }
 
 fn number_text(number: &serde_json::Number) -> String {
-    number.as_i64().map_or_else(|| float_text(float(number), b'g', None), |whole| whole.to_string())
+    number.as_i64().map_or_else(
+        || float_text(float(number), b'g', None),
+        |whole| whole.to_string(),
+    )
 }
 
 /// A value as Go's `%v` prints it.

@@ -48,7 +48,10 @@ fn object(map: &Map<String, Value>, fields: &Set, shape: &MapShape<'_>, extract:
         }
         match node {
             Some(node) => {
-                out.insert(name.clone(), walk(value, &node.children, shape.field(name), extract));
+                out.insert(
+                    name.clone(),
+                    walk(value, &node.children, shape.field(name), extract),
+                );
             }
             None if extract => {}
             None => {
@@ -56,7 +59,11 @@ fn object(map: &Map<String, Value>, fields: &Set, shape: &MapShape<'_>, extract:
             }
         }
     }
-    if out.is_empty() { Value::Null } else { Value::Object(out) }
+    if out.is_empty() {
+        Value::Null
+    } else {
+        Value::Object(out)
+    }
 }
 
 fn list(items: &[Value], fields: &Set, shape: &ListShape<'_>, extract: bool) -> Value {
@@ -69,10 +76,13 @@ fn list(items: &[Value], fields: &Set, shape: &ListShape<'_>, extract: bool) -> 
             Some(node) if !node.children.is_empty() => {
                 out.push(walk(item, &node.children, item_shape, extract));
             }
-            Some(_) => out.push(item.clone()),
             None if extract => {}
-            None => out.push(item.clone()),
+            _ => out.push(item.clone()),
         }
     }
-    if out.is_empty() { Value::Null } else { Value::Array(out) }
+    if out.is_empty() {
+        Value::Null
+    } else {
+        Value::Array(out)
+    }
 }

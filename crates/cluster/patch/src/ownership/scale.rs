@@ -28,7 +28,9 @@ pub fn scale_managed_fields(
 ) -> Result<Option<Value>, ManagersError> {
     let mut scale = Managers::default();
     for entry in Managers::read(parent)?.entries {
-        let Some(Some(path)) = paths.get(entry.api_version.as_str()) else { continue };
+        let Some(Some(path)) = paths.get(entry.api_version.as_str()) else {
+            continue;
+        };
         if entry.fields.has(path) {
             let mut owner = Entry::new(entry.manager, SCALE_VERSION, Set::of([&replicas_in_scale()]));
             owner.time = entry.time;
@@ -50,7 +52,9 @@ pub fn managed_fields_from_scale(
     let mut after = Managers::default();
     for entry in &before.entries {
         // What is owned in a version that isn't served any more is dropped.
-        let Some(path) = paths.get(entry.api_version.as_str()) else { continue };
+        let Some(path) = paths.get(entry.api_version.as_str()) else {
+            continue;
+        };
         let mut entry = entry.clone();
         if let Some(path) = path
             && entry.fields.has(path)

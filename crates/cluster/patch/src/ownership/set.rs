@@ -40,7 +40,9 @@ impl Set {
 
     /// Adds a field. Its parents don't become members; the empty path (the whole object) is never one.
     pub fn insert(&mut self, path: &FieldPath) {
-        let Some((last, parents)) = path.0.split_last() else { return };
+        let Some((last, parents)) = path.0.split_last() else {
+            return;
+        };
         let mut set = self;
         for element in parents {
             set = &mut set.descend(element).children;
@@ -53,7 +55,11 @@ impl Set {
         let position = match self.position(element) {
             Ok(position) => position,
             Err(position) => {
-                let node = Node { element: element.clone(), member: false, children: Self::default() };
+                let node = Node {
+                    element: element.clone(),
+                    member: false,
+                    children: Self::default(),
+                };
                 self.nodes.insert(position, node);
                 position
             }
@@ -72,14 +78,22 @@ impl Set {
     /// Adds an element with what is below it, unless there is nothing to add.
     pub(super) fn attach(&mut self, element: &PathElement, member: bool, children: Self) {
         if member || !children.is_empty() {
-            self.attach_node(Node { element: element.clone(), member, children });
+            self.attach_node(Node {
+                element: element.clone(),
+                member,
+                children,
+            });
         }
     }
 
     /// Adds the field `name` of an object with what is below it, unless there is nothing to add.
     pub(super) fn attach_field(&mut self, name: &str, member: bool, children: Self) {
         if member || !children.is_empty() {
-            self.attach_node(Node { element: PathElement::field(name), member, children });
+            self.attach_node(Node {
+                element: PathElement::field(name),
+                member,
+                children,
+            });
         }
     }
 
@@ -101,15 +115,22 @@ impl Set {
 
     /// Returns how many fields are members.
     pub fn len(&self) -> usize {
-        self.nodes.iter().map(|node| usize::from(node.member) + node.children.len()).sum()
+        self.nodes
+            .iter()
+            .map(|node| usize::from(node.member) + node.children.len())
+            .sum()
     }
 
     /// Returns whether a field is a member.
     pub fn has(&self, path: &FieldPath) -> bool {
-        let Some((last, parents)) = path.0.split_last() else { return false };
+        let Some((last, parents)) = path.0.split_last() else {
+            return false;
+        };
         let mut set = self;
         for element in parents {
-            let Some(children) = set.below(element) else { return false };
+            let Some(children) = set.below(element) else {
+                return false;
+            };
             set = children;
         }
         set.has_element(last)
@@ -126,7 +147,9 @@ impl Set {
     }
 
     pub(super) fn node(&self, element: &PathElement) -> Option<&Node> {
-        self.position(element).ok().and_then(|position| self.nodes.get(position))
+        self.position(element)
+            .ok()
+            .and_then(|position| self.nodes.get(position))
     }
 
     pub(super) fn field_node(&self, name: &str) -> Option<&Node> {
@@ -183,7 +206,11 @@ impl Set {
             let member = mine.member && theirs.member;
             let children = mine.children.intersection(&theirs.children);
             if member || !children.is_empty() {
-                out.nodes.push(Node { element: mine.element.clone(), member, children });
+                out.nodes.push(Node {
+                    element: mine.element.clone(),
+                    member,
+                    children,
+                });
             }
         });
         out
@@ -197,7 +224,8 @@ impl Set {
                 Ordering::Greater => drop(theirs.next()),
                 Ordering::Equal => {
                     visit(left, right);
-                    (mine.next(), theirs.next());
+                    mine.next();
+                    theirs.next();
                 }
             }
         }
@@ -264,9 +292,15 @@ impl Set {
         let nodes = self.nodes.iter().filter_map(|node| {
             let children = node.children.leaves();
             let member = node.member && children.is_empty();
-            (member || !children.is_empty()).then(|| Node { element: node.element.clone(), member, children })
+            (member || !children.is_empty()).then(|| Node {
+                element: node.element.clone(),
+                member,
+                children,
+            })
         });
-        Self { nodes: nodes.collect() }
+        Self {
+            nodes: nodes.collect(),
+        }
     }
 
     /// Calls `visit` for every member: those of one level first, then those below each of them.

@@ -15,8 +15,10 @@ const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
 /// What a raw extension holds belongs to whoever wrote it, as a whole.
 const RAW_EXTENSION: &str = "io.k8s.apimachinery.pkg.runtime.RawExtension";
 
-static TEXT: LazyLock<Schema> =
-    LazyLock::new(|| Schema { value_type: Type::String, ..Schema::anything() });
+static TEXT: LazyLock<Schema> = LazyLock::new(|| Schema {
+    value_type: Type::String,
+    ..Schema::anything()
+});
 
 /// The shape of the values at one place.
 #[derive(Debug, Clone, Copy)]
@@ -101,7 +103,11 @@ pub struct MapShape<'a> {
 enum Fields<'a> {
     Untyped,
     Deduced,
-    Declared { schema: &'a Schema, keeps_unknown: bool, resource: bool },
+    Declared {
+        schema: &'a Schema,
+        keeps_unknown: bool,
+        resource: bool,
+    },
 }
 
 /// Everything that a place allows.
@@ -119,11 +125,18 @@ impl<'a> Atom<'a> {
     /// Returns only what allows this value; everything if nothing does, or if it is null.
     pub fn deduced(self, value: Option<&Value>) -> Self {
         match value {
-            Some(Value::Number(_) | Value::String(_) | Value::Bool(_)) if self.scalar.is_some() => {
-                Self { scalar: self.scalar, ..Self::default() }
-            }
-            Some(Value::Array(_)) if self.list.is_some() => Self { list: self.list, ..Self::default() },
-            Some(Value::Object(_)) if self.map.is_some() => Self { map: self.map, ..Self::default() },
+            Some(Value::Number(_) | Value::String(_) | Value::Bool(_)) if self.scalar.is_some() => Self {
+                scalar: self.scalar,
+                ..Self::default()
+            },
+            Some(Value::Array(_)) if self.list.is_some() => Self {
+                list: self.list,
+                ..Self::default()
+            },
+            Some(Value::Object(_)) if self.map.is_some() => Self {
+                map: self.map,
+                ..Self::default()
+            },
             _ => self,
         }
     }
@@ -139,7 +152,9 @@ impl<'a> Atom<'a> {
     pub fn chosen(self) -> Chosen<'a> {
         match self {
             Self { map: Some(map), .. } => Chosen::Map(map),
-            Self { scalar: Some(scalar), .. } => Chosen::Scalar(scalar),
+            Self {
+                scalar: Some(scalar), ..
+            } => Chosen::Scalar(scalar),
             Self { list: Some(list), .. } => Chosen::List(list),
             _ => Chosen::Nothing,
         }
@@ -170,7 +185,12 @@ impl<'a> Shape<'a> {
             return Self::Deduced;
         }
         let keeps_unknown = schema.preserve_unknown_fields;
-        Self::Declared { schema, keeps_unknown, atomic: false, resource: true }
+        Self::Declared {
+            schema,
+            keeps_unknown,
+            atomic: false,
+            resource: true,
+        }
     }
 
     fn of(reference: &'a Reference, keeps_unknown: bool) -> Self {
@@ -196,43 +216,86 @@ impl<'a> Shape<'a> {
     }
 
     fn of_schema(schema: &'a Schema) -> Self {
-        Self::Declared { schema, keeps_unknown: false, atomic: false, resource: false }
+        Self::Declared {
+            schema,
+            keeps_unknown: false,
+            atomic: false,
+            resource: false,
+        }
     }
 
     /// Returns everything that the place allows.
     pub fn atom(self) -> Atom<'a> {
         let (schema, keeps_unknown, atomic, resource) = match self {
             Self::Undeclared => return Atom::default(),
-            Self::Scalar => return Atom { scalar: Some(ScalarKind::Any), ..Atom::default() },
+            Self::Scalar => {
+                return Atom {
+                    scalar: Some(ScalarKind::Any),
+                    ..Atom::default()
+                };
+            }
             Self::Untyped => {
                 return Atom {
                     scalar: Some(ScalarKind::Any),
-                    list: Some(ListShape { names: ItemNames::Atomic, item: Item::Untyped }),
-                    map: Some(MapShape { atomic: true, fields: Fields::Untyped }),
+                    list: Some(ListShape {
+                        names: ItemNames::Atomic,
+                        item: Item::Untyped,
+                    }),
+                    map: Some(MapShape {
+                        atomic: true,
+                        fields: Fields::Untyped,
+                    }),
                 };
             }
             Self::Deduced => return deduced_atom(),
-            Self::Declared { schema, keeps_unknown, atomic, resource } => {
-                (schema, keeps_unknown, atomic, resource)
-            }
+            Self::Declared {
+                schema,
+                keeps_unknown,
+                atomic,
+                resource,
+            } => (schema, keeps_unknown, atomic, resource),
         };
         let map = || MapShape {
             atomic: atomic || schema.map_type == MapType::Atomic,
-            fields: Fields::Declared { schema, keeps_unknown, resource },
+            fields: Fields::Declared {
+                schema,
+                keeps_unknown,
+                resource,
+            },
         };
         let list = || ListShape {
-            names: if atomic { ItemNames::Atomic } else { item_names(schema) },
+            names: if atomic {
+                ItemNames::Atomic
+            } else {
+                item_names(schema)
+            },
             item: match &schema.items {
-                Some(reference) => Item::Declared { reference, keeps_unknown },
+                Some(reference) => Item::Declared {
+                    reference,
+                    keeps_unknown,
+                },
                 None => Item::Untyped,
             },
         };
-        let scalar = |kind| Atom { scalar: Some(kind), ..Atom::default() };
+        let scalar = |kind| Atom {
+            scalar: Some(kind),
+            ..Atom::default()
+        };
         match schema.value_type {
-            Type::Any => Atom { scalar: Some(ScalarKind::Any), list: Some(list()), map: Some(map()) },
+            Type::Any => Atom {
+                scalar: Some(ScalarKind::Any),
+                list: Some(list()),
+                map: Some(map()),
+            },
             Type::IntegerOrString => deduced_atom(),
-            Type::Object => Atom { map: Some(map()), ..Atom::default() },
-            Type::Array => Atom { list: Some(list()), ..Atom::default() },
+            Type::Object => Atom {
+                map: Some(map()),
+                ..Atom::default()
+            },
+            Type::Array => Atom {
+                list: Some(list()),
+                ..Atom::default()
+            },
             Type::Integer | Type::Number => scalar(ScalarKind::Numeric),
             Type::Boolean => scalar(ScalarKind::Boolean),
             Type::String => scalar(match schema.format.as_deref() {
@@ -246,8 +309,14 @@ impl<'a> Shape<'a> {
 fn deduced_atom<'a>() -> Atom<'a> {
     Atom {
         scalar: Some(ScalarKind::Any),
-        list: Some(ListShape { names: ItemNames::Atomic, item: Item::Untyped }),
-        map: Some(MapShape { atomic: false, fields: Fields::Deduced }),
+        list: Some(ListShape {
+            names: ItemNames::Atomic,
+            item: Item::Untyped,
+        }),
+        map: Some(MapShape {
+            atomic: false,
+            fields: Fields::Deduced,
+        }),
     }
 }
 
@@ -269,7 +338,10 @@ impl<'a> Item<'a> {
     pub fn shape(self) -> Shape<'a> {
         match self {
             Self::Untyped => Shape::Untyped,
-            Self::Declared { reference, keeps_unknown } => Shape::of(reference, keeps_unknown),
+            Self::Declared {
+                reference,
+                keeps_unknown,
+            } => Shape::of(reference, keeps_unknown),
         }
     }
 }
@@ -277,7 +349,14 @@ impl<'a> Item<'a> {
 impl<'a> MapShape<'a> {
     /// Returns the shape of a field that the schema names.
     pub fn named(&self, name: &str) -> Option<Shape<'a>> {
-        let Fields::Declared { schema, keeps_unknown, resource } = self.fields else { return None };
+        let Fields::Declared {
+            schema,
+            keeps_unknown,
+            resource,
+        } = self.fields
+        else {
+            return None;
+        };
         let declared = schema.properties.get(name);
         if resource {
             match (name, declared) {
@@ -285,7 +364,9 @@ impl<'a> MapShape<'a> {
                 ("metadata", Some(Reference::Definition { .. })) => {}
                 // Whatever a custom resource's schema says of metadata, it is every object's metadata.
                 ("metadata", _) => {
-                    return Some(schema::builtin::definition(OBJECT_META).map_or(Shape::Deduced, Shape::of_schema));
+                    return Some(
+                        schema::builtin::definition(OBJECT_META).map_or(Shape::Deduced, Shape::of_schema),
+                    );
                 }
                 _ => {}
             }
@@ -295,7 +376,12 @@ impl<'a> MapShape<'a> {
 
     /// Returns the shape of the fields that the schema doesn't name.
     pub fn unnamed(&self) -> Shape<'a> {
-        let Fields::Declared { schema, keeps_unknown, resource } = self.fields else {
+        let Fields::Declared {
+            schema,
+            keeps_unknown,
+            resource,
+        } = self.fields
+        else {
             return match self.fields {
                 Fields::Untyped => Shape::Untyped,
                 _ => Shape::Deduced,
@@ -315,7 +401,9 @@ impl<'a> MapShape<'a> {
 
     /// Returns the default of the field `name`.
     pub fn default_of(&self, name: &str) -> Option<&'a Value> {
-        let Fields::Declared { schema, .. } = self.fields else { return None };
+        let Fields::Declared { schema, .. } = self.fields else {
+            return None;
+        };
         let default = match schema.properties.get(name)? {
             Reference::Inline(schema) => schema.default.as_ref(),
             Reference::Definition { beside, .. } => beside.default.as_ref(),

@@ -74,9 +74,9 @@ impl<'a> Updater<'a> {
         entry.time = last.as_ref().and_then(|last| last.time.clone());
         managers.put(entry);
         let new = match last {
-            Some(last) if !last.fields.is_empty() => {
-                self.prune(&merged, managers, &last).map_err(|why| failed("failed to prune fields", &why))?
-            }
+            Some(last) if !last.fields.is_empty() => self
+                .prune(&merged, managers, &last)
+                .map_err(|why| failed("failed to prune fields", &why))?,
             _ => merged,
         };
         self.take_over(&live, &new, managers, Some(manager), force)?;
@@ -136,13 +136,21 @@ impl<'a> Updater<'a> {
                 None => gone.push(version.clone()),
             }
         }
-        managers.entries.retain(|entry| !gone.contains(&entry.api_version) || Some(&entry.manager) == writer);
+        managers
+            .entries
+            .retain(|entry| !gone.contains(&entry.api_version) || Some(&entry.manager) == writer);
         let changes = |version: &str| {
-            others.iter().find(|(other, _)| other == version).map_or(&home, |(_, comparison)| comparison)
+            others
+                .iter()
+                .find(|(other, _)| other == version)
+                .map_or(&home, |(_, comparison)| comparison)
         };
 
         if !force {
-            let conflicts = managers.entries.iter().filter(|entry| Some(&entry.manager) != writer);
+            let conflicts = managers
+                .entries
+                .iter()
+                .filter(|entry| Some(&entry.manager) != writer);
             let conflicts = conflicts.filter_map(|entry| {
                 let changes = changes(&entry.api_version);
                 let set = entry.fields.intersection(&changes.modified);
@@ -204,7 +212,9 @@ impl<'a> Updater<'a> {
             Ok(converted) => converted,
             Err(NoForm::Gone) => return Ok(merged.clone()),
             Err(NoForm::Failed(why)) => {
-                return Err(format!("failed to convert merged object to last applied version: {why}"));
+                return Err(format!(
+                    "failed to convert merged object to last applied version: {why}"
+                ));
             }
         };
         let pruned = merged.without(&last.fields.with_named_fields(merged.shape));
@@ -231,7 +241,10 @@ impl<'a> Updater<'a> {
     ) -> Result<Versioned<'a>, String> {
         let mut owned: Vec<(&str, Set)> = Vec::new();
         for entry in &managers.entries {
-            match owned.iter_mut().find(|(version, _)| *version == entry.api_version) {
+            match owned
+                .iter_mut()
+                .find(|(version, _)| *version == entry.api_version)
+            {
                 Some((_, set)) => set.add(entry.fields.clone()),
                 None => owned.push((&entry.api_version, entry.fields.clone())),
             }
@@ -240,20 +253,31 @@ impl<'a> Updater<'a> {
         owned.sort_by_key(|(version, _)| (*version != pruned_version, *version));
         let (mut merged, mut pruned) = (merged.clone(), pruned);
         for (version, owned) in owned {
-            let both = self.home.convert(&merged, version).map_err(|why| ("merged", why)).and_then(|merged| {
-                let pruned = self.home.convert(&pruned, version).map_err(|why| ("pruned", why))?;
-                Ok((merged, pruned))
-            });
+            let both = self
+                .home
+                .convert(&merged, version)
+                .map_err(|why| ("merged", why))
+                .and_then(|merged| {
+                    let pruned = self
+                        .home
+                        .convert(&pruned, version)
+                        .map_err(|why| ("pruned", why))?;
+                    Ok((merged, pruned))
+                });
             match both {
                 Ok((in_version, pruned_in_version)) => (merged, pruned) = (in_version, pruned_in_version),
                 Err((_, NoForm::Gone)) => continue,
                 Err((which, NoForm::Failed(why))) => {
-                    return Err(format!("failed to convert {which} object at version {version}: {why}"));
+                    return Err(format!(
+                        "failed to convert {which} object at version {version}: {why}"
+                    ));
                 }
             }
             let shape = merged.shape;
-            let kept =
-                pruned.field_set().with_named_fields(shape).union(owned.with_named_fields(shape));
+            let kept = pruned
+                .field_set()
+                .with_named_fields(shape)
+                .union(owned.with_named_fields(shape));
             let gone = merged.field_set().with_named_fields(shape).difference(&kept);
             pruned = merged.without(&gone);
         }
@@ -271,7 +295,9 @@ impl<'a> Updater<'a> {
             Ok(pruned) => pruned,
             Err(NoForm::Gone) => return Ok(merged.clone()),
             Err(NoForm::Failed(why)) => {
-                return Err(format!("failed to convert pruned object to last applied version: {why}"));
+                return Err(format!(
+                    "failed to convert pruned object to last applied version: {why}"
+                ));
             }
         };
         let shape = merged.shape;

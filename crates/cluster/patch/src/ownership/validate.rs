@@ -18,7 +18,10 @@ pub enum Duplicates {
 
 /// Returns everything that keeps `value` from having this shape.
 pub fn validate(value: &Value, shape: Shape<'_>, duplicates: Duplicates) -> Result<(), Problems> {
-    let mut walk = Walk { duplicates, problems: Problems::default() };
+    let mut walk = Walk {
+        duplicates,
+        problems: Problems::default(),
+    };
     walk.value(value, shape, 0);
     walk.problems.into_result(())
 }
@@ -38,7 +41,9 @@ impl Walk {
             Chosen::Map(shape) => match value {
                 Value::Null => {}
                 Value::Object(fields) => self.fields(fields, &shape, depth),
-                other => self.problems.report(format!("expected map, got {}", unexpected(other))),
+                other => self
+                    .problems
+                    .report(format!("expected map, got {}", unexpected(other))),
             },
             Chosen::Scalar(kind) => {
                 if let Some(problem) = scalar_problem(kind, value) {
@@ -48,7 +53,9 @@ impl Walk {
             Chosen::List(shape) => match value {
                 Value::Null => {}
                 Value::Array(items) => self.items(items, &shape, depth),
-                other => self.problems.report(format!("expected list, got {}", unexpected(other))),
+                other => self
+                    .problems
+                    .report(format!("expected list, got {}", unexpected(other))),
             },
             Chosen::Nothing => self.problems.report("schema error: invalid atom: inlined"),
         }
@@ -89,7 +96,9 @@ impl Walk {
             let before = self.problems.0.len();
             self.value(item, item_shape, depth + 1);
             if self.problems.0.len() > before {
-                let element = shape.name_item(item).unwrap_or(PathElement::Index(position as i64));
+                let element = shape
+                    .name_item(item)
+                    .unwrap_or(PathElement::Index(position as i64));
                 for problem in self.problems.0.iter_mut().skip(before) {
                     problem.path = format!("{element}{}", problem.path);
                 }
@@ -98,9 +107,13 @@ impl Walk {
     }
 
     fn note(&mut self, shape: &ListShape<'_>, item: &Value, seen: &mut Vec<PathElement>) {
-        let Ok(element) = shape.name_item(item) else { return };
+        let Ok(element) = shape.name_item(item) else {
+            return;
+        };
         match seen.binary_search(&element) {
-            Ok(_) => self.problems.report(format!("duplicate entries for key {element}")),
+            Ok(_) => self
+                .problems
+                .report(format!("duplicate entries for key {element}")),
             Err(position) => seen.insert(position, element),
         }
     }

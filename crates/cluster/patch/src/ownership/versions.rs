@@ -80,7 +80,11 @@ impl<'a> Home<'a> {
     /// Returns an object that is in this version.
     pub(super) fn versioned(&self, object: &'a Value) -> Versioned<'a> {
         let api_version = Cow::Borrowed(self.api_version);
-        Versioned { object: Object::Borrowed(object), api_version, shape: self.shape }
+        Versioned {
+            object: Object::Borrowed(object),
+            api_version,
+            shape: self.shape,
+        }
     }
 
     /// Returns an object in another version.
@@ -89,10 +93,18 @@ impl<'a> Home<'a> {
             return Ok(from.clone());
         }
         let shape = self.shape_in(api_version).ok_or(NoForm::Gone)?;
-        let object = self.versions.convert(from.value(), api_version).map_err(NoForm::Failed)?;
-        validate(&object, shape, Duplicates::Refused).map_err(|problems| NoForm::Failed(problems.to_string()))?;
+        let object = self
+            .versions
+            .convert(from.value(), api_version)
+            .map_err(NoForm::Failed)?;
+        validate(&object, shape, Duplicates::Refused)
+            .map_err(|problems| NoForm::Failed(problems.to_string()))?;
         let api_version = Cow::Owned(api_version.to_owned());
-        Ok(Versioned { object: Object::Shared(Rc::new(object)), api_version, shape })
+        Ok(Versioned {
+            object: Object::Shared(Rc::new(object)),
+            api_version,
+            shape,
+        })
     }
 }
 

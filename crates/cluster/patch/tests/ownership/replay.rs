@@ -14,8 +14,15 @@ struct Renaming<'a> {
 
 impl Renaming<'_> {
     fn names(&self, api_version: &str) -> Vec<(&str, &str)> {
-        let names = self.rename.and_then(|rename| rename.get(api_version)).and_then(Value::as_object);
-        names.into_iter().flatten().filter_map(|(hub, here)| Some((hub.as_str(), here.as_str()?))).collect()
+        let names = self
+            .rename
+            .and_then(|rename| rename.get(api_version))
+            .and_then(Value::as_object);
+        names
+            .into_iter()
+            .flatten()
+            .filter_map(|(hub, here)| Some((hub.as_str(), here.as_str()?)))
+            .collect()
     }
 }
 
@@ -33,8 +40,17 @@ impl Versions for Renaming<'_> {
             *spec = std::mem::take(spec)
                 .into_iter()
                 .map(|(name, value)| {
-                    let hub = from.iter().find(|(_, here)| *here == name).map_or(name.as_str(), |(hub, _)| hub);
-                    (to.iter().find(|(name, _)| *name == hub).map_or(hub, |(_, here)| here).to_owned(), value)
+                    let hub = from
+                        .iter()
+                        .find(|(_, here)| *here == name)
+                        .map_or(name.as_str(), |(hub, _)| hub);
+                    (
+                        to.iter()
+                            .find(|(name, _)| *name == hub)
+                            .map_or(hub, |(_, here)| here)
+                            .to_owned(),
+                        value,
+                    )
                 })
                 .collect();
         }
@@ -45,7 +61,12 @@ impl Versions for Renaming<'_> {
 fn reset_fields(case: &Value, subresource: &str) -> ResetFields {
     let by_version = case["reset"][subresource].as_object().into_iter().flatten();
     by_version
-        .map(|(version, fields)| (version.as_str().into(), Filter::Exclude(Set::from_fields_v1(fields).unwrap())))
+        .map(|(version, fields)| {
+            (
+                version.as_str().into(),
+                Filter::Exclude(Set::from_fields_v1(fields).unwrap()),
+            )
+        })
         .collect()
 }
 
@@ -60,7 +81,11 @@ fn schemas(case: &Value) -> BTreeMap<String, Schema> {
     schemas
         .map(|(version, schema)| {
             let typed = schema.get("type").is_some();
-            let schema = if typed { schema::structural::read(schema).unwrap() } else { Schema::anything() };
+            let schema = if typed {
+                schema::structural::read(schema).unwrap()
+            } else {
+                Schema::anything()
+            };
             (version.clone(), schema)
         })
         .collect()
@@ -68,7 +93,11 @@ fn schemas(case: &Value) -> BTreeMap<String, Schema> {
 
 /// Every time but the one of the last write is this one, so that the order of entries doesn't depend on the clock.
 fn with_fixed_times(mut object: Value) -> Value {
-    for entry in object["metadata"]["managedFields"].as_array_mut().into_iter().flatten() {
+    for entry in object["metadata"]["managedFields"]
+        .as_array_mut()
+        .into_iter()
+        .flatten()
+    {
         if let Some(time) = entry.get_mut("time")
             && time.as_str() > Some("2026")
         {
@@ -76,7 +105,10 @@ fn with_fixed_times(mut object: Value) -> Value {
         }
     }
     if object["metadata"]["managedFields"].is_null() {
-        object["metadata"].as_object_mut().unwrap().remove("managedFields");
+        object["metadata"]
+            .as_object_mut()
+            .unwrap()
+            .remove("managedFields");
     }
     object["metadata"]["uid"] = json!("u");
     object
@@ -90,14 +122,21 @@ fn lines(text: &str) -> Vec<&str> {
 }
 
 /// Replays one recorded case.
-pub fn replay(case: &Value) {
+pub(crate) fn replay(case: &Value) {
     let name = case["name"].as_str().unwrap();
     let kind = case["kind"].as_str().unwrap();
-    let mut versions = Renaming { schemas: schemas(case), rename: case["rename"].as_object() };
+    let mut versions = Renaming {
+        schemas: schemas(case),
+        rename: case["rename"].as_object(),
+    };
     let now = "2026-06-01T00:00:00Z".parse().unwrap();
     let mut live: Option<Value> = None;
-    for (step, (op, expected)) in
-        case["ops"].as_array().unwrap().iter().zip(case["expected"].as_array().unwrap()).enumerate()
+    for (step, (op, expected)) in case["ops"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .zip(case["expected"].as_array().unwrap())
+        .enumerate()
     {
         if op["schemas"].is_object() {
             versions.schemas = schemas(op);
@@ -123,7 +162,9 @@ pub fn replay(case: &Value) {
         let name_of_manager = op["manager"].as_str().unwrap();
         let force = op["force"] == json!(true);
         let result = if op["op"] == "apply" {
-            manager.apply(live.as_ref(), &object, name_of_manager, force, now).map(|applied| applied.object)
+            manager
+                .apply(live.as_ref(), &object, name_of_manager, force, now)
+                .map(|applied| applied.object)
         } else {
             if live.is_some() {
                 object["metadata"]["uid"] = json!("u");
@@ -151,15 +192,25 @@ pub fn replay(case: &Value) {
                 };
                 let shown = error.to_string();
                 assert_eq!(lines(&shown), lines(text), "{name}, step {step} in {case}");
-                assert_eq!(code, expected["code"].as_i64().unwrap_or_default(), "{name}, step {step}");
+                assert_eq!(
+                    code,
+                    expected["code"].as_i64().unwrap_or_default(),
+                    "{name}, step {step}"
+                );
                 if let ApplyError::Conflicts(conflicts) = &error {
                     let mut causes: Vec<String> = conflicts
                         .iter()
-                        .map(|conflict| format!("FieldManagerConflict|{}|{}", conflict.message(), conflict.path))
+                        .map(|conflict| {
+                            format!("FieldManagerConflict|{}|{}", conflict.message(), conflict.path)
+                        })
                         .collect();
                     causes.sort();
-                    let mut recorded: Vec<&str> =
-                        expected["causes"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+                    let mut recorded: Vec<&str> = expected["causes"]
+                        .as_array()
+                        .unwrap()
+                        .iter()
+                        .filter_map(Value::as_str)
+                        .collect();
                     recorded.sort_unstable();
                     assert_eq!(causes, recorded, "{name}, step {step}");
                 }
@@ -177,7 +228,9 @@ fn same(left: &Value, right: &Value) -> bool {
         }
         (Value::Object(left), Value::Object(right)) => {
             left.len() == right.len()
-                && left.iter().all(|(key, value)| right.get(key).is_some_and(|other| same(value, other)))
+                && left
+                    .iter()
+                    .all(|(key, value)| right.get(key).is_some_and(|other| same(value, other)))
         }
         _ => left == right,
     }
