@@ -34,6 +34,10 @@ impl FieldSelector {
                 SelectorError(format!("invalid selector: '{text}'; can't understand '{term}'"))
             })?;
             let value = unescaped(value)?;
+            // A term without a field and a value asks for nothing.
+            if field.is_empty() && value.is_empty() {
+                continue;
+            }
             requirements.push(FieldRequirement {
                 field: field.to_owned(),
                 equal,
