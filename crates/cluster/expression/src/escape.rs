@@ -43,7 +43,11 @@ pub(crate) fn escape(name: &str) -> Option<Cow<'_, str>> {
     if is_reserved(name) {
         return Some(Cow::Owned(format!("__{name}__")));
     }
-    if name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') && !name.contains("__") {
+    if name
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        && !name.contains("__")
+    {
         return Some(Cow::Borrowed(name));
     }
     let mut escaped = String::with_capacity(name.len() + 8);
@@ -73,7 +77,9 @@ pub(crate) fn unescape(escaped: &str) -> Option<Cow<'_, str>> {
     let mut name = String::with_capacity(escaped.len());
     let mut left = escaped;
     while let Some(start) = left.find("__") {
-        let Some((before, rest)) = left.split_at_checked(start) else { break };
+        let Some((before, rest)) = left.split_at_checked(start) else {
+            break;
+        };
         let after = rest.get(2..).unwrap_or_default();
         // What stands between two pairs of underscores contains none itself.
         let end = after.find('_').unwrap_or(after.len());

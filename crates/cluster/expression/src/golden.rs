@@ -14,13 +14,17 @@ use crate::syntax::parse::parse;
 use crate::value::{json, text};
 
 fn lines(table: &str) -> impl Iterator<Item = Json> + '_ {
-    table.lines().map(|line| serde_json::from_str(line).expect("every line of a table is JSON"))
+    table
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("every line of a table is JSON"))
 }
 
 #[test]
 fn expressions_come_to_what_kubernetes_makes_of_them() {
     let mut table = lines(include_str!("golden/expressions.jsonl"));
-    let given = table.next().expect("the first line says what the expressions work on");
+    let given = table
+        .next()
+        .expect("the first line says what the expressions work on");
     let schema = schema::structural::read(&given["schema"]).expect("the schema is sound");
     let declared = Declared::from_schema(&schema, false).expect("the schema is exposed");
     let of = declared.named("selfType1");
@@ -41,7 +45,11 @@ fn expressions_come_to_what_kubernetes_makes_of_them() {
                 Ok(program) => {
                     let range = estimate(&checked, &declared);
                     let variable = |place: usize| {
-                        let value = if place == 0 { &given["self"] } else { &given["oldSelf"] };
+                        let value = if place == 0 {
+                            &given["self"]
+                        } else {
+                            &given["oldSelf"]
+                        };
                         Some(json::value(value, Some(&schema), false))
                     };
                     let evaluated = run(&program, &variable, PER_CALL_LIMIT);

@@ -14,8 +14,9 @@ mod evaluate;
 #[cfg(test)]
 mod golden;
 mod library;
-mod syntax;
+pub mod policy;
 pub mod rules;
+mod syntax;
 mod value;
 
 pub use cost::{PER_CALL_LIMIT, RUNTIME_BUDGET};

@@ -59,12 +59,28 @@ mod tests {
     #[test]
     fn every_declared_overload_has_a_body() {
         // The evaluator does these itself, since they don't want all of their arguments or want them unevaluated.
-        let own = ["_&&_", "_||_", "_?_:_", "_==_", "_!=_", "_[_]", "_[?_]", "or", "orValue", "@not_strictly_false", "_?._"];
+        let own = [
+            "_&&_",
+            "_||_",
+            "_?_:_",
+            "_==_",
+            "_!=_",
+            "_[_]",
+            "_[?_]",
+            "or",
+            "orValue",
+            "@not_strictly_false",
+            "_?._",
+        ];
         let mut missing = Vec::new();
         for line in include_str!("check/declarations.txt").lines() {
-            let Some((id, rest)) = line.split_once(": ") else { continue };
+            let Some((id, rest)) = line.split_once(": ") else {
+                continue;
+            };
             let call = rest.split_once(" . ").map_or(rest, |(_, call)| call);
-            let Some((name, _)) = call.split_once(" (") else { continue };
+            let Some((name, _)) = call.split_once(" (") else {
+                continue;
+            };
             if !line.starts_with('#')
                 && !own.contains(&name)
                 && super::overload(id).is_none()

@@ -14,8 +14,6 @@ use crate::syntax::{Expression, Issue, Issues, Kind, Literal, NodeId, Source};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Scope {
     variables: Vec<(Arc<str>, Type)>,
-    /// Whether reserved words may be names of fields, as admission policies allow.
-    pub(crate) keywords_are_fields: bool,
 }
 
 impl Scope {
@@ -87,10 +85,16 @@ pub(crate) fn check(mut tree: Expression, source: Source, scope: &Scope) -> Resu
         issues: Vec::new(),
         mapping: Mapping::default(),
         variables: scope.variables.clone(),
-        keywords_are_fields: scope.keywords_are_fields,
     };
     checker.check(&mut tree);
-    let Checker { types, overloads, references, issues, mapping, .. } = checker;
+    let Checker {
+        types,
+        overloads,
+        references,
+        issues,
+        mapping,
+        ..
+    } = checker;
     let types = types
         .into_iter()
         .map(|found| found.map_or(Type::Dyn, |found| mapping.substitute(&found, true)))
@@ -98,9 +102,19 @@ pub(crate) fn check(mut tree: Expression, source: Source, scope: &Scope) -> Resu
     if !issues.is_empty() {
         return Err(source.show(issues));
     }
-    let checked = Checked { tree, source, types, overloads, references };
+    let checked = Checked {
+        tree,
+        source,
+        types,
+        overloads,
+        references,
+    };
     let issues = literals::check(&checked);
-    if issues.is_empty() { Ok(checked) } else { Err(checked.source.show(issues)) }
+    if issues.is_empty() {
+        Ok(checked)
+    } else {
+        Err(checked.source.show(issues))
+    }
 }
 
 struct Checker<'a> {
@@ -111,7 +125,6 @@ struct Checker<'a> {
     issues: Vec<Issue>,
     mapping: Mapping,
     variables: Vec<(Arc<str>, Type)>,
-    keywords_are_fields: bool,
 }
 
 /// Returns the type that the name of a type stands for.
@@ -287,10 +300,16 @@ impl Checker<'_> {
                 return;
             }
         }
-        let Kind::Select { operand, field, test } = &mut node.kind else { return };
+        let Kind::Select { operand, field, test } = &mut node.kind else {
+            return;
+        };
         let (field, test) = (field.clone(), *test);
         let of = self.select_field(id, operand, &field, false);
-        let of = if test { Type::Bool } else { self.mapping.substitute(&of, false) };
+        let of = if test {
+            Type::Bool
+        } else {
+            self.mapping.substitute(&of, false)
+        };
         self.set(id, of);
     }
 
@@ -305,7 +324,7 @@ impl Checker<'_> {
                     self.report(id, format!("unexpected failed resolution of '{}'", object.name));
                     Type::Error
                 }
-                Some(declared) => match self.field_type(&object.name, &declared.kind, field) {
+                Some(declared) => match Self::field_type(&object.name, &declared.kind, field) {
                     Some(of) => of,
                     None => {
                         self.report(id, format!("undefined field '{field}'"));
@@ -324,15 +343,22 @@ impl Checker<'_> {
                 Type::Dyn
             }
         };
-        if is_optional || optional { Type::optional(result) } else { result }
+        if is_optional || optional {
+            Type::optional(result)
+        } else {
+            result
+        }
     }
 
-    fn field_type(&self, object: &str, declared: &DeclaredKind, field: &str) -> Option<Type> {
-        let DeclaredKind::Object(fields) = declared else { return None };
+    fn field_type(object: &str, declared: &DeclaredKind, field: &str) -> Option<Type> {
+        let DeclaredKind::Object(fields) = declared else {
+            return None;
+        };
         if let Some(found) = fields.get(field) {
             return Some(found.named(&format!("{object}.{field}")));
         }
-        if self.keywords_are_fields && crate::escape::is_reserved(field) {
+        // A field that is called like a reserved word can be spelled plainly too.
+        if crate::escape::is_reserved(field) {
             let escaped = format!("__{field}__");
             return Some(fields.get(&*escaped)?.named(&format!("{object}.{escaped}")));
         }
@@ -341,9 +367,22 @@ impl Checker<'_> {
 
     fn call(&mut self, node: &mut Expression) {
         let id = node.id;
-        let Kind::Call { function, target, arguments } = &mut node.kind else { return };
+        let Kind::Call {
+            function,
+            target,
+            arguments,
+        } = &mut node.kind
+        else {
+            return;
+        };
         if &**function == operator::OPTIONAL_SELECT {
-            if let [operand, Expression { kind: Kind::Literal(Literal::String(field)), .. }] = arguments.as_mut_slice()
+            if let [
+                operand,
+                Expression {
+                    kind: Kind::Literal(Literal::String(field)),
+                    ..
+                },
+            ] = arguments.as_mut_slice()
             {
                 let field = field.clone();
                 let of = self.select_field(id, operand, &field, true);
@@ -386,9 +425,18 @@ impl Checker<'_> {
         }
     }
 
-    fn resolve(&mut self, id: NodeId, function: &'static Function, target: Option<NodeId>, arguments: &[Expression]) {
-        let found: Vec<Type> =
-            target.into_iter().chain(arguments.iter().map(|argument| argument.id)).map(|id| self.get(id)).collect();
+    fn resolve(
+        &mut self,
+        id: NodeId,
+        function: &'static Function,
+        target: Option<NodeId>,
+        arguments: &[Expression],
+    ) {
+        let found: Vec<Type> = target
+            .into_iter()
+            .chain(arguments.iter().map(|argument| argument.id))
+            .map(|id| self.get(id))
+            .collect();
         if matches!(function.name, operator::AND | operator::OR) {
             let mut wrong = false;
             for (argument, of) in arguments.iter().zip(&found) {
@@ -399,13 +447,21 @@ impl Checker<'_> {
                 }
             }
             self.set(id, if wrong { Type::Error } else { Type::Bool });
-            let overload = if function.name == operator::AND { "logical_and" } else { "logical_or" };
+            let overload = if function.name == operator::AND {
+                "logical_and"
+            } else {
+                "logical_or"
+            };
             self.resolve_to(id, vec![overload]);
             return;
         }
         let mut matching = Vec::new();
         let mut result: Option<Type> = None;
-        for overload in function.overloads.iter().filter(|overload| overload.member == target.is_some()) {
+        for overload in function
+            .overloads
+            .iter()
+            .filter(|overload| overload.member == target.is_some())
+        {
             let (wanted, gives) = overload.instantiate(|| self.mapping.fresh());
             if !self.mapping.assignable_all(&found, &wanted) {
                 continue;
@@ -424,14 +480,22 @@ impl Checker<'_> {
                 self.resolve_to(id, matching);
             }
             None => {
-                let shown: Vec<String> =
-                    found.iter().map(|of| self.mapping.substitute(of, true).to_string()).collect();
+                let shown: Vec<String> = found
+                    .iter()
+                    .map(|of| self.mapping.substitute(of, true).to_string())
+                    .collect();
                 let signature = match (target, shown.split_first()) {
                     (Some(_), Some((first, rest))) => format!("{first}.({})", rest.join(", ")),
                     _ => format!("({})", shown.join(", ")),
                 };
                 self.set(id, Type::Error);
-                self.report(id, format!("found no matching overload for '{}' applied to '{signature}'", function.name));
+                self.report(
+                    id,
+                    format!(
+                        "found no matching overload for '{}' applied to '{signature}'",
+                        function.name
+                    ),
+                );
             }
         }
     }
@@ -442,7 +506,8 @@ impl Checker<'_> {
         let range = self.mapping.substitute(&self.get(comprehension.range.id), false);
         let folded = self.get(comprehension.start.id);
         let outside = self.variables.len();
-        self.variables.push((comprehension.accumulator.clone(), folded.clone()));
+        self.variables
+            .push((comprehension.accumulator.clone(), folded.clone()));
         let (first, second) = match &range {
             Type::List(item) if comprehension.second_variable.is_some() => (Type::Int, (**item).clone()),
             Type::List(item) => ((**item).clone(), Type::Dyn),

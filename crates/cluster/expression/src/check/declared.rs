@@ -52,11 +52,16 @@ pub(crate) enum DeclaredKind {
 }
 
 /// The declaration of a map's keys.
-pub(crate) static KEY: LazyLock<Arc<Declared>> = LazyLock::new(|| Declared::simple(Type::String, 0, SHORTEST_STRING));
+pub(crate) static KEY: LazyLock<Arc<Declared>> =
+    LazyLock::new(|| Declared::simple(Type::String, 0, SHORTEST_STRING));
 
 impl Declared {
     fn simple(of: Type, most_elements: i64, smallest_size: i64) -> Arc<Self> {
-        Arc::new(Self { kind: DeclaredKind::Simple(of), most_elements, smallest_size })
+        Arc::new(Self {
+            kind: DeclaredKind::Simple(of),
+            most_elements,
+            smallest_size,
+        })
     }
 
     /// Returns what the schema declares; `None` when expressions can't see it. At the root of a resource, `apiVersion`,
@@ -71,31 +76,29 @@ impl Declared {
             DeclaredKind::Simple(of) => of.clone(),
             DeclaredKind::List(item) => Type::list(item.named(&format!("{name}.@idx"))),
             DeclaredKind::Map(value) => Type::map(Type::String, value.named(&format!("{name}.@elem"))),
-            DeclaredKind::Object(_) => {
-                Type::Struct(Arc::new(ObjectType { name: name.into(), declared: Some(self.clone()) }))
-            }
+            DeclaredKind::Object(_) => Type::Struct(Arc::new(ObjectType {
+                name: name.into(),
+                declared: Some(self.clone()),
+            })),
         }
     }
 
     /// Returns the declaration of an object from its fields.
     pub(crate) fn object(fields: impl IntoIterator<Item = (&'static str, Arc<Self>)>) -> Arc<Self> {
-        let fields = fields.into_iter().map(|(name, field)| (name.into(), field)).collect();
-        Arc::new(Self { kind: DeclaredKind::Object(fields), most_elements: 0, smallest_size: 2 })
+        let fields = fields
+            .into_iter()
+            .map(|(name, field)| (name.into(), field))
+            .collect();
+        Arc::new(Self {
+            kind: DeclaredKind::Object(fields),
+            most_elements: 0,
+            smallest_size: 2,
+        })
     }
 
     /// Returns the declaration of a value without parts.
     pub(crate) fn of(kind: Type) -> Arc<Self> {
         Self::simple(kind, 0, 1)
-    }
-
-    /// Returns the declaration of a list.
-    pub(crate) fn list_of(item: Arc<Self>) -> Arc<Self> {
-        Arc::new(Self { kind: DeclaredKind::List(item), most_elements: 0, smallest_size: 2 })
-    }
-
-    /// Returns the declaration of a map from strings.
-    pub(crate) fn map_of(value: Arc<Self>) -> Arc<Self> {
-        Arc::new(Self { kind: DeclaredKind::Map(value), most_elements: 0, smallest_size: 2 })
     }
 }
 
@@ -122,7 +125,11 @@ fn from_schema(schema: &Schema, resource_root: bool, depth: usize) -> Option<Arc
                 Some(most) => most.max(0),
                 None => (LARGEST_REQUEST - 2) / (item.smallest_size + 1),
             };
-            Some(Arc::new(Declared { kind: DeclaredKind::List(item), most_elements, smallest_size: 2 }))
+            Some(Arc::new(Declared {
+                kind: DeclaredKind::List(item),
+                most_elements,
+                smallest_size: 2,
+            }))
         }
         SchemaType::Object => object(schema, resource_root, depth),
     }
@@ -130,19 +137,29 @@ fn from_schema(schema: &Schema, resource_root: bool, depth: usize) -> Option<Arc
 
 fn string(schema: &Schema, longest: Option<i64>) -> Arc<Declared> {
     match schema.format.as_deref() {
-        Some("byte") => {
-            Declared::simple(Type::Bytes, longest.map_or(LARGEST_REQUEST - 2, |length| length.max(0)), SHORTEST_STRING)
-        }
+        Some("byte") => Declared::simple(
+            Type::Bytes,
+            longest.map_or(LARGEST_REQUEST - 2, |length| length.max(0)),
+            SHORTEST_STRING,
+        ),
         Some("duration") => Declared::simple(Type::Duration, LONGEST_TIME, SHORTEST_DURATION),
         Some("date") => Declared::simple(Type::Timestamp, DATE_SIZE, DATE_SIZE),
         Some("date-time") => Declared::simple(Type::Timestamp, LONGEST_TIME, SHORTEST_TIME),
         _ => {
-            let allowed = schema.demands.as_deref().map_or(&[] as &[Value], |demands| &demands.enumeration);
+            let allowed = schema
+                .demands
+                .as_deref()
+                .map_or(&[] as &[Value], |demands| &demands.enumeration);
             // The length of a schema is in characters, that of a request in bytes, and a character takes up to four.
             let most = match longest {
                 Some(length) => length.max(0).saturating_mul(4),
                 None if allowed.is_empty() => LARGEST_REQUEST - 2,
-                None => allowed.iter().filter_map(Value::as_str).map(|one| one.len() as i64).max().unwrap_or(0),
+                None => allowed
+                    .iter()
+                    .filter_map(Value::as_str)
+                    .map(|one| one.len() as i64)
+                    .max()
+                    .unwrap_or(0),
             };
             Declared::simple(Type::String, most, SHORTEST_STRING)
         }
@@ -153,17 +170,27 @@ fn object(schema: &Schema, resource_root: bool, depth: usize) -> Option<Arc<Decl
     if let Some(values) = &schema.additional_properties {
         let values = values.schema();
         let value = from_schema(values, values.embedded_resource, depth + 1)?;
-        let most_elements = match schema.demands.as_deref().and_then(|demands| demands.max_properties) {
+        let most_elements = match schema
+            .demands
+            .as_deref()
+            .and_then(|demands| demands.max_properties)
+        {
             Some(most) => most.max(0),
             // Two bytes of key, quotes, colon and comma stand beside the value.
             None => (LARGEST_REQUEST - 2) / (value.smallest_size + 6),
         };
-        return Some(Arc::new(Declared { kind: DeclaredKind::Map(value), most_elements, smallest_size: 2 }));
+        return Some(Arc::new(Declared {
+            kind: DeclaredKind::Map(value),
+            most_elements,
+            smallest_size: 2,
+        }));
     }
     let mut fields: BTreeMap<Box<str>, Arc<Declared>> = BTreeMap::new();
     let mut smallest_size = 2;
     let mut add = |name: &str, field: &Schema| {
-        let Some(declared) = from_schema(field, field.embedded_resource, depth + 1) else { return };
+        let Some(declared) = from_schema(field, field.embedded_resource, depth + 1) else {
+            return;
+        };
         if field.default.is_none() && schema.required.iter().any(|required| &**required == name) {
             smallest_size += name.len() as i64 + declared.smallest_size + 4;
         }
@@ -184,5 +211,9 @@ fn object(schema: &Schema, resource_root: bool, depth: usize) -> Option<Arc<Decl
             }
         }
     }
-    Some(Arc::new(Declared { kind: DeclaredKind::Object(fields), most_elements: 0, smallest_size }))
+    Some(Arc::new(Declared {
+        kind: DeclaredKind::Object(fields),
+        most_elements: 0,
+        smallest_size,
+    }))
 }

@@ -43,7 +43,14 @@ fn read() -> HashMap<&'static str, Function> {
             continue;
         }
         if let Some((name, overload)) = read_line(line) {
-            functions.entry(name).or_insert_with(|| Function { name, overloads: Vec::new() }).overloads.push(overload);
+            functions
+                .entry(name)
+                .or_insert_with(|| Function {
+                    name,
+                    overloads: Vec::new(),
+                })
+                .overloads
+                .push(overload);
         }
     }
     functions
@@ -71,7 +78,16 @@ fn read_line(line: &'static str) -> Option<(&'static str, Overload)> {
     }
     let result = read_type(&mut { result }, &mut letters)?;
     let parameters = letters.len() as u32;
-    Some((name, Overload { id, member: target.is_some(), arguments: types, result, parameters }))
+    Some((
+        name,
+        Overload {
+            id,
+            member: target.is_some(),
+            arguments: types,
+            result,
+            parameters,
+        },
+    ))
 }
 
 fn read_type(left: &mut &'static str, letters: &mut Vec<&'static str>) -> Option<Type> {
@@ -106,10 +122,13 @@ fn read_type(left: &mut &'static str, letters: &mut Vec<&'static str>) -> Option
         ("type", [value]) => Type::Type(Arc::new(value.clone())),
         ("map", [key, value]) => Type::map(key.clone(), value.clone()),
         (letter, []) if letter.len() == 1 => {
-            let number = letters.iter().position(|known| *known == letter).unwrap_or_else(|| {
-                letters.push(letter);
-                letters.len() - 1
-            });
+            let number = letters
+                .iter()
+                .position(|known| *known == letter)
+                .unwrap_or_else(|| {
+                    letters.push(letter);
+                    letters.len() - 1
+                });
             Type::Parameter(number as u32)
         }
         (name, []) => Type::named(name),
@@ -121,7 +140,13 @@ impl Overload {
     /// Returns the types of the arguments and of the result with the type parameters replaced by `fresh` ones.
     pub(super) fn instantiate(&self, mut fresh: impl FnMut() -> Type) -> (Vec<Type>, Type) {
         let parameters: Vec<Type> = (0..self.parameters).map(|_| fresh()).collect();
-        (self.arguments.iter().map(|one| replace(one, &parameters)).collect(), replace(&self.result, &parameters))
+        (
+            self.arguments
+                .iter()
+                .map(|one| replace(one, &parameters))
+                .collect(),
+            replace(&self.result, &parameters),
+        )
     }
 }
 
@@ -143,7 +168,9 @@ mod tests {
     #[test]
     fn every_line_of_the_declarations_is_an_overload() {
         let lines = include_str!("declarations.txt").lines();
-        let written = lines.filter(|line| !line.is_empty() && !line.starts_with('#')).count();
+        let written = lines
+            .filter(|line| !line.is_empty() && !line.starts_with('#'))
+            .count();
         let read: usize = FUNCTIONS.values().map(|function| function.overloads.len()).sum();
         assert_eq!(read, written);
         assert_eq!(function("size").map(|size| size.overloads.len()), Some(8));

@@ -24,28 +24,52 @@ pub(super) fn check(checked: &Checked) -> Vec<Issue> {
         }
     });
     checked.tree.walk(&mut |node| match &node.kind {
-        Kind::Call { function, target, arguments } => {
-            if let [Expression { id, kind: Kind::Literal(literal) }, ..] = arguments.as_slice()
+        Kind::Call {
+            function,
+            target,
+            arguments,
+        } => {
+            if let [
+                Expression {
+                    id,
+                    kind: Kind::Literal(literal),
+                },
+                ..,
+            ] = arguments.as_slice()
                 && !is_sound(function, literal)
             {
                 issues.push(checked.source.issue(*id, format!("invalid {function} argument")));
             }
             if let (
                 "format",
-                Some(Expression { kind: Kind::Literal(Literal::String(format)), .. }),
-                [Expression { kind: Kind::List { elements, .. }, .. }],
+                Some(Expression {
+                    kind: Kind::Literal(Literal::String(format)),
+                    ..
+                }),
+                [
+                    Expression {
+                        kind: Kind::List { elements, .. },
+                        ..
+                    },
+                ],
             ) = (&**function, target.as_deref(), arguments.as_slice())
             {
                 issues.extend(check_format(checked, node.id, format, elements));
             }
         }
         Kind::List { elements, optional } if !exempt.contains(&node.id) => {
-            let types = elements.iter().zip(optional).map(|(element, optional)| (element.id, *optional));
+            let types = elements
+                .iter()
+                .zip(optional)
+                .map(|(element, optional)| (element.id, *optional));
             issues.extend(check_same(checked, types));
         }
         Kind::Map { entries } if !exempt.contains(&node.id) => {
             let keys = check_same(checked, entries.iter().map(|entry| (entry.key.id, false)));
-            let values = check_same(checked, entries.iter().map(|entry| (entry.value.id, entry.optional)));
+            let values = check_same(
+                checked,
+                entries.iter().map(|entry| (entry.value.id, entry.optional)),
+            );
             issues.extend(keys.or(values));
         }
         _ => {}
@@ -76,7 +100,11 @@ fn check_same(checked: &Checked, nodes: impl Iterator<Item = (NodeId, bool)>) ->
             None => first = Some(of.clone()),
             Some(first) if is_equivalent(first, of) => {}
             Some(first) => {
-                return Some(checked.source.issue(id, format!("expected type '{first}' but found '{of}'")));
+                return Some(
+                    checked
+                        .source
+                        .issue(id, format!("expected type '{first}' but found '{of}'")),
+                );
             }
         }
     }
@@ -89,7 +117,9 @@ fn is_equivalent(one: &Type, other: &Type) -> bool {
         (Type::List(one), Type::List(other)) | (Type::Optional(one), Type::Optional(other)) => {
             is_equivalent(one, other)
         }
-        (Type::Map(one), Type::Map(other)) => is_equivalent(&one.0, &other.0) && is_equivalent(&one.1, &other.1),
+        (Type::Map(one), Type::Map(other)) => {
+            is_equivalent(&one.0, &other.0) && is_equivalent(&one.1, &other.1)
+        }
         (Type::Type(_), Type::Type(_)) => true,
         (one, other) => one == other,
     }
@@ -109,20 +139,26 @@ impl From<String> for Wrong {
 
 fn check_format(checked: &Checked, call: NodeId, format: &str, arguments: &[Expression]) -> Option<Issue> {
     let mut seen = 0;
-    let result = interpolate(format, arguments.len(), |index, clause| -> Result<String, Wrong> {
-        seen = index + 1;
-        let argument = arguments.get(index).ok_or_else(|| format!("index {index} out of range"))?;
-        match refused(checked, argument, clause) {
-            None => Ok(String::new()),
-            Some(bad) => Err(Wrong {
-                at: Some(bad),
-                message: format!(
-                    "error during formatting: {}",
-                    clause.refusal(checked.type_of(bad).runtime_name())
-                ),
-            }),
-        }
-    });
+    let result = interpolate(
+        format,
+        arguments.len(),
+        |index, clause| -> Result<String, Wrong> {
+            seen = index + 1;
+            let argument = arguments
+                .get(index)
+                .ok_or_else(|| format!("index {index} out of range"))?;
+            match refused(checked, argument, clause) {
+                None => Ok(String::new()),
+                Some(bad) => Err(Wrong {
+                    at: Some(bad),
+                    message: format!(
+                        "error during formatting: {}",
+                        clause.refusal(checked.type_of(bad).runtime_name())
+                    ),
+                }),
+            }
+        },
+    );
     match result {
         Err(wrong) => Some(checked.source.issue(wrong.at.unwrap_or(call), wrong.message)),
         Ok(_) if arguments.len() > seen => {
@@ -168,10 +204,12 @@ fn refused(checked: &Checked, argument: &Expression, clause: Clause) -> Option<N
         return None;
     }
     match &argument.kind {
-        Kind::List { elements, .. } => elements.iter().find_map(|element| refused(checked, element, clause)),
-        Kind::Map { entries } => entries
+        Kind::List { elements, .. } => elements
             .iter()
-            .find_map(|entry| refused(checked, &entry.key, clause).or_else(|| refused(checked, &entry.value, clause))),
+            .find_map(|element| refused(checked, element, clause)),
+        Kind::Map { entries } => entries.iter().find_map(|entry| {
+            refused(checked, &entry.key, clause).or_else(|| refused(checked, &entry.value, clause))
+        }),
         _ => None,
     }
 }

@@ -66,7 +66,10 @@ impl Type {
 
     /// Returns the type of an object that has no fields of its own, such as `kubernetes.URL`.
     pub(crate) fn named(name: &str) -> Self {
-        Self::Struct(Arc::new(ObjectType { name: name.into(), declared: None }))
+        Self::Struct(Arc::new(ObjectType {
+            name: name.into(),
+            declared: None,
+        }))
     }
 
     pub(crate) fn is_dyn(&self) -> bool {

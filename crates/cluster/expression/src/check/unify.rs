@@ -68,7 +68,9 @@ impl Mapping {
             return nullable(from);
         }
         match (from, to) {
-            (Type::List(from), Type::List(to)) | (Type::Optional(from), Type::Optional(to)) => self.fits(from, to),
+            (Type::List(from), Type::List(to)) | (Type::Optional(from), Type::Optional(to)) => {
+                self.fits(from, to)
+            }
             (Type::Map(from), Type::Map(to)) => self.fits(&from.0, &to.0) && self.fits(&from.1, &to.1),
             (Type::Type(_), Type::Type(_)) => true,
             (from, to) => from == to,
@@ -85,7 +87,11 @@ impl Mapping {
                 return (true, true);
             }
             if self.fits(candidate, &known) {
-                let general = if less_specific(candidate, &known) { candidate.clone() } else { known };
+                let general = if less_specific(candidate, &known) {
+                    candidate.clone()
+                } else {
+                    known
+                };
                 if !self.occurs(parameter, &general) {
                     self.known.insert(parameter, general);
                 }
@@ -103,7 +109,10 @@ impl Mapping {
     fn occurs(&self, parameter: u32, within: &Type) -> bool {
         match within {
             Type::Parameter(other) if *other == parameter => true,
-            Type::Parameter(other) => self.known.get(other).is_some_and(|known| self.occurs(parameter, known)),
+            Type::Parameter(other) => self
+                .known
+                .get(other)
+                .is_some_and(|known| self.occurs(parameter, known)),
             Type::List(inner) | Type::Optional(inner) | Type::Type(inner) => self.occurs(parameter, inner),
             Type::Map(both) => self.occurs(parameter, &both.0) || self.occurs(parameter, &both.1),
             _ => false,
@@ -147,7 +156,9 @@ fn less_specific(one: &Type, other: &Type) -> bool {
         (Type::List(one), Type::List(other)) | (Type::Optional(one), Type::Optional(other)) => {
             less_specific(one, other)
         }
-        (Type::Map(one), Type::Map(other)) => less_specific(&one.0, &other.0) && less_specific(&one.1, &other.1),
+        (Type::Map(one), Type::Map(other)) => {
+            less_specific(&one.0, &other.0) && less_specific(&one.1, &other.1)
+        }
         (Type::Type(_), Type::Type(_)) => true,
         (one, other) => one == other,
     }

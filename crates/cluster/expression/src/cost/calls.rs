@@ -25,8 +25,8 @@ pub(super) fn cost(
     costs: &[Range],
 ) -> Estimate {
     let sum = costs.iter().fold(Range::ZERO, |sum, cost| sum.plus(*cost));
-    if let Some((cost, size)) =
-        of_lists(estimator, overload, target, arguments).or_else(|| of_kubernetes(estimator, function, overload, target, arguments))
+    if let Some((cost, size)) = of_lists(estimator, overload, target, arguments)
+        .or_else(|| of_kubernetes(estimator, function, overload, target, arguments))
     {
         return (cost.plus(sum), size);
     }
@@ -36,7 +36,9 @@ pub(super) fn cost(
 
 /// Returns the size of a node: what is known of it, or what its path allows.
 fn size(estimator: &Estimator<'_>, node: &Node<'_>) -> Range {
-    node.size.or_else(|| estimator.declared_size(&node.path)).unwrap_or(Range::UNKNOWN)
+    node.size
+        .or_else(|| estimator.declared_size(&node.path))
+        .unwrap_or(Range::UNKNOWN)
 }
 
 fn known(node: &Node<'_>) -> Range {
@@ -58,7 +60,12 @@ fn of_lists(
     arguments: &[Node<'_>],
 ) -> Option<Estimate> {
     let made = |factor: f64, size: Range| {
-        Some((size.scaled(factor).plus(Range::exactly(1)).plus(Range::exactly(super::LIST)), Some(size)))
+        Some((
+            size.scaled(factor)
+                .plus(Range::exactly(1))
+                .plus(Range::exactly(super::LIST)),
+            Some(size),
+        ))
     };
     let sets = |factor: f64| match arguments {
         [one, other] => {
@@ -69,7 +76,14 @@ fn of_lists(
     };
     let sorted = |node: &Node<'_>, of: &str| {
         let size = size(estimator, node);
-        made(if matches!(of, "string" | "bytes") { 2.0 + TEXT } else { 2.0 }, size.times(size))
+        made(
+            if matches!(of, "string" | "bytes") {
+                2.0 + TEXT
+            } else {
+                2.0
+            },
+            size.times(size),
+        )
     };
     match (overload, target, arguments) {
         ("list_sets_contains_list" | "list_sets_intersects_list", ..) => sets(1.0),
@@ -94,7 +108,9 @@ fn of_lists(
             sorted(target, of)
         }
         (other, Some(_), [keys]) => {
-            let of = other.strip_prefix("list_")?.strip_suffix("_sortByAssociatedKeys")?;
+            let of = other
+                .strip_prefix("list_")?
+                .strip_suffix("_sortByAssociatedKeys")?;
             sorted(keys, of)
         }
         _ => None,
@@ -112,7 +128,12 @@ fn items<'a>(list: &Node<'a>) -> Option<Node<'a>> {
     if !path.is_empty() {
         path.push(Arc::from("@items"));
     }
-    Some(Node { expression: list.expression, path, of, size: None })
+    Some(Node {
+        expression: list.expression,
+        path,
+        of,
+        size: None,
+    })
 }
 
 /// Functions that Kubernetes knows the cost of.
@@ -129,29 +150,68 @@ fn of_kubernetes(
     match (function, target, arguments) {
         ("check", ..) => Some((Range::exactly(AUTHORIZATION), None)),
         (
-            "serviceAccount" | "path" | "group" | "resource" | "subresource" | "namespace" | "name" | "allowed"
-            | "reason" | "error" | "errored" | "masked" | "prefixLength" | "family" | "isUnspecified" | "isLoopback"
-            | "isLinkLocalMulticast" | "isLinkLocalUnicast" | "isGlobalUnicast" | "format.named" | "sign"
-            | "asInteger" | "isInteger" | "asApproximateFloat" | "isGreaterThan" | "isLessThan" | "compareTo" | "add"
-            | "sub" | "major" | "minor" | "patch" | "getScheme" | "getHostname" | "getHost" | "getPort"
-            | "getEscapedPath" | "getQuery",
+            "serviceAccount"
+            | "path"
+            | "group"
+            | "resource"
+            | "subresource"
+            | "namespace"
+            | "name"
+            | "allowed"
+            | "reason"
+            | "error"
+            | "errored"
+            | "masked"
+            | "prefixLength"
+            | "family"
+            | "isUnspecified"
+            | "isLoopback"
+            | "isLinkLocalMulticast"
+            | "isLinkLocalUnicast"
+            | "isGlobalUnicast"
+            | "format.named"
+            | "sign"
+            | "asInteger"
+            | "isInteger"
+            | "asApproximateFloat"
+            | "isGreaterThan"
+            | "isLessThan"
+            | "compareTo"
+            | "add"
+            | "sub"
+            | "major"
+            | "minor"
+            | "patch"
+            | "getScheme"
+            | "getHostname"
+            | "getHost"
+            | "getPort"
+            | "getEscapedPath"
+            | "getQuery",
             ..,
         ) => one,
         ("fieldSelector" | "labelSelector", _, [selector]) => {
             let length = size_of(selector);
             let requirements = length.scaled(0.5).scaled((super::LIST + super::OBJECT) as f64);
-            Some((Range::exactly(super::LIST).plus(length.scaled(TEXT)).plus(requirements), None))
+            Some((
+                Range::exactly(super::LIST)
+                    .plus(length.scaled(TEXT))
+                    .plus(requirements),
+                None,
+            ))
         }
-        ("isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf", Some(target), _) => match items(target) {
-            Some(item) => {
-                let mut each = Range::exactly(1);
-                if matches!(item.of, Type::String | Type::Bytes) {
-                    each = each.plus(size_of(&item).scaled(TEXT));
+        ("isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf", Some(target), _) => {
+            match items(target) {
+                Some(item) => {
+                    let mut each = Range::exactly(1);
+                    if matches!(item.of, Type::String | Type::Bytes) {
+                        each = each.plus(size_of(&item).scaled(TEXT));
+                    }
+                    Some((size_of(target).times(each), None))
                 }
-                Some((size_of(target).times(each), None))
+                None => scan(target, TEXT),
             }
-            None => scan(target, TEXT),
-        },
+        }
         ("url" | "jsonpatch.escapeKey", _, [text]) => {
             let size = size_of(text);
             Some((size.scaled(TEXT), Some(size)))
@@ -160,7 +220,9 @@ fn of_kubernetes(
             let size = size_of(target);
             Some((size.scaled(TEXT), Some(size)))
         }
-        ("replace", Some(target), [old, new, ..]) => Some(replaced(size_of(target), size_of(old), size_of(new))),
+        ("replace", Some(target), [old, new, ..]) => {
+            Some(replaced(size_of(target), size_of(old), size_of(new)))
+        }
         ("split", Some(target), _) => {
             let size = size_of(target);
             let most = match arguments.get(1).map(|limit| &limit.expression.kind) {
@@ -188,9 +250,11 @@ fn of_kubernetes(
             Some((cost, Some(Range::between(0, size.most))))
         }
         ("ip", ..) if overload == "cidr_ip" => one,
-        ("cidr" | "isIP" | "isCIDR" | "ip" | "quantity" | "isQuantity" | "semver" | "isSemver", _, [text, ..]) => {
-            scan(text, TEXT)
-        }
+        (
+            "cidr" | "isIP" | "isCIDR" | "ip" | "quantity" | "isQuantity" | "semver" | "isSemver",
+            _,
+            [text, ..],
+        ) => scan(text, TEXT),
         ("ip.isCanonical", _, [text, ..]) => scan(text, 2.0 * TEXT),
         ("containsIP", _, [other, ..]) => {
             let address = Range::between(4, 16);
@@ -202,16 +266,20 @@ fn of_kubernetes(
         }
         ("containsCIDR", _, [other, ..]) => {
             let address = Range::between(4, 16);
-            let mut cost =
-                address.plus(address).scaled(TEXT).plus(address.scaled(TEXT)).plus(Range::exactly(1));
+            let mut cost = address
+                .plus(address)
+                .scaled(TEXT)
+                .plus(address.scaled(TEXT))
+                .plus(Range::exactly(1));
             if overload == "cidr_contains_cidr_string" {
                 cost = cost.plus(size_of(other).scaled(TEXT));
             }
             Some((cost, None))
         }
-        ("validate", _, [text, ..]) => {
-            Some((size_of(text).scaled(TEXT).scaled(FORMAT_EXPRESSION * REGULAR), None))
-        }
+        ("validate", _, [text, ..]) => Some((
+            size_of(text).scaled(TEXT).scaled(FORMAT_EXPRESSION * REGULAR),
+            None,
+        )),
         ("_==_", _, [one, other]) if one.of == other.of => of_equal(one, other),
         _ => None,
     }
@@ -283,49 +351,79 @@ fn of_language(
         }
         ("bytes_to_string", _, [bytes]) => {
             let size = known(bytes);
-            Some((size.scaled(TEXT).plus(sum), Some(Range::between(size.least / 4, size.most))))
+            Some((
+                size.scaled(TEXT).plus(sum),
+                Some(Range::between(size.least / 4, size.most)),
+            ))
         }
         ("strings_quote", _, [text]) => {
             let size = known(text);
-            let quoted =
-                Range::between(size.least.wrapping_add(2), size.most.wrapping_mul(2).wrapping_add(2));
+            let quoted = Range::between(
+                size.least.wrapping_add(2),
+                size.most.wrapping_mul(2).wrapping_add(2),
+            );
             Some((size.scaled(TEXT).plus(sum), Some(quoted)))
         }
-        ("starts_with_string" | "ends_with_string", _, [part]) => Some((known(part).scaled(TEXT).plus(sum), None)),
+        ("starts_with_string" | "ends_with_string", _, [part]) => {
+            Some((known(part).scaled(TEXT).plus(sum), None))
+        }
         ("in_list", _, [_, list]) => Some((known(list).plus(sum), None)),
         ("matches_string", Some(target), [expression]) => {
             let text = known(target).plus(Range::exactly(1)).scaled(TEXT);
             Some((text.times(known(expression).scaled(REGULAR)).plus(sum), None))
         }
-        ("contains_string", Some(target), [part]) => {
-            Some((known(target).scaled(TEXT).times(known(part).scaled(TEXT)).plus(sum), None))
-        }
+        ("contains_string", Some(target), [part]) => Some((
+            known(target)
+                .scaled(TEXT)
+                .times(known(part).scaled(TEXT))
+                .plus(sum),
+            None,
+        )),
         ("logical_or" | "logical_and", ..) => {
             let (one, other) = (costs.first()?, costs.get(1)?);
             Some((Range::between(one.least, one.plus(*other).most), None))
         }
         ("conditional", _, [_, truthy, falsy]) => {
             let size = known(truthy).union(known(falsy));
-            let entries = estimator.entry_size(truthy.expression).zip(estimator.entry_size(falsy.expression));
+            let entries = estimator
+                .entry_size(truthy.expression)
+                .zip(estimator.entry_size(falsy.expression));
             estimator.set_entry_size(id, entries.map(|(one, other)| one.union(other)));
             let cost = costs.first()?.plus(costs.get(1)?.union(*costs.get(2)?));
             Some((cost, Some(size)))
         }
         ("add_string" | "add_bytes" | "add_list", _, [one, other]) => {
             let size = known(one).plus(known(other));
-            let entries = estimator.entry_size(one.expression).zip(estimator.entry_size(other.expression));
+            let entries = estimator
+                .entry_size(one.expression)
+                .zip(estimator.entry_size(other.expression));
             estimator.set_entry_size(id, entries.map(|(one, other)| one.union(other)));
-            let cost = if overload == "add_list" { Range::exactly(1) } else { size.scaled(TEXT) };
+            let cost = if overload == "add_list" {
+                Range::exactly(1)
+            } else {
+                size.scaled(TEXT)
+            };
             Some((cost.plus(sum), Some(size)))
         }
         (
-            "less_string" | "greater_string" | "less_equals_string" | "greater_equals_string" | "less_bytes"
-            | "greater_bytes" | "less_equals_bytes" | "greater_equals_bytes" | "equals" | "not_equals",
+            "less_string"
+            | "greater_string"
+            | "less_equals_string"
+            | "greater_equals_string"
+            | "less_bytes"
+            | "greater_bytes"
+            | "less_equals_bytes"
+            | "greater_equals_bytes"
+            | "equals"
+            | "not_equals",
             _,
             [one, other],
         ) => {
             let most = known(one).most.min(known(other).most);
-            Some((Range::between(u64::from(most > 0), most).scaled(TEXT).plus(sum), None))
+            Some((
+                Range::between(u64::from(most > 0), most).scaled(TEXT).plus(sum),
+                None,
+            ))
         }
         _ => None,
     }

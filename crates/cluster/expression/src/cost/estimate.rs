@@ -56,7 +56,11 @@ pub(super) struct EntrySize {
 
 impl EntrySize {
     pub(super) fn union(self, other: Self) -> Self {
-        Self { is_list: self.is_list, key: self.key.union(other.key), value: self.value.union(other.value) }
+        Self {
+            is_list: self.is_list,
+            key: self.key.union(other.key),
+            value: self.value.union(other.value),
+        }
     }
 }
 
@@ -84,10 +88,15 @@ impl<'a> Estimator<'a> {
                 self.paths.insert(node.id, path);
                 Range::exactly(1)
             }
-            Kind::Select { operand, test: true, .. } => self.cost(operand),
+            Kind::Select {
+                operand, test: true, ..
+            } => self.cost(operand),
             Kind::Select { operand, field, .. } => {
                 let mut cost = self.cost(operand);
-                if matches!(self.checked.type_of(operand.id), Type::Map(_) | Type::Struct(_) | Type::Parameter(_)) {
+                if matches!(
+                    self.checked.type_of(operand.id),
+                    Type::Map(_) | Type::Struct(_) | Type::Parameter(_)
+                ) {
                     cost = cost.plus(Range::exactly(1));
                 }
                 let mut path = self.path(operand);
@@ -95,27 +104,53 @@ impl<'a> Estimator<'a> {
                 self.paths.insert(node.id, path);
                 cost
             }
-            Kind::Call { function, target, arguments } => self.call(node, function, target.as_deref(), arguments),
+            Kind::Call {
+                function,
+                target,
+                arguments,
+            } => self.call(node, function, target.as_deref(), arguments),
             Kind::List { elements, .. } => {
                 let mut cost = Range::ZERO;
-                let mut value = if elements.is_empty() { Range::ZERO } else { Range::between(u64::MAX, 0) };
+                let mut value = if elements.is_empty() {
+                    Range::ZERO
+                } else {
+                    Range::between(u64::MAX, 0)
+                };
                 for element in elements {
                     cost = cost.plus(self.cost(element));
                     value = value.union(self.size_or_unknown(element));
                 }
-                self.entry_sizes.insert(node.id, EntrySize { is_list: true, key: Range::exactly(1), value });
+                self.entry_sizes.insert(
+                    node.id,
+                    EntrySize {
+                        is_list: true,
+                        key: Range::exactly(1),
+                        value,
+                    },
+                );
                 cost.plus(Range::exactly(super::LIST))
             }
             Kind::Map { entries } => {
                 let mut cost = Range::ZERO;
-                let start = if entries.is_empty() { Range::ZERO } else { Range::between(u64::MAX, 0) };
+                let start = if entries.is_empty() {
+                    Range::ZERO
+                } else {
+                    Range::between(u64::MAX, 0)
+                };
                 let (mut key, mut value) = (start, start);
                 for entry in entries {
                     cost = cost.plus(self.cost(&entry.key)).plus(self.cost(&entry.value));
                     key = key.union(self.size_or_unknown(&entry.key));
                     value = value.union(self.size_or_unknown(&entry.value));
                 }
-                self.entry_sizes.insert(node.id, EntrySize { is_list: false, key, value });
+                self.entry_sizes.insert(
+                    node.id,
+                    EntrySize {
+                        is_list: false,
+                        key,
+                        value,
+                    },
+                );
                 cost.plus(Range::exactly(super::MAP))
             }
             Kind::Struct { fields, .. } => {
@@ -126,7 +161,11 @@ impl<'a> Estimator<'a> {
                 cost
             }
             Kind::Comprehension(comprehension) => {
-                if is_bind(comprehension) { self.bind(node, comprehension) } else { self.fold(node, comprehension) }
+                if is_bind(comprehension) {
+                    self.bind(node, comprehension)
+                } else {
+                    self.fold(node, comprehension)
+                }
             }
         }
     }
@@ -146,11 +185,19 @@ impl<'a> Estimator<'a> {
 
     pub(super) fn node(&mut self, expression: &'a Expression) -> Node<'a> {
         let mut path = self.path(expression);
-        if path.first().is_some_and(|first| &**first == ACCUMULATOR || &**first == "__result__") {
+        if path
+            .first()
+            .is_some_and(|first| &**first == ACCUMULATOR || &**first == "__result__")
+        {
             path.clear();
         }
         let size = self.size(expression);
-        Node { expression, path, of: self.checked.type_of(expression.id).clone(), size }
+        Node {
+            expression,
+            path,
+            of: self.checked.type_of(expression.id).clone(),
+            size,
+        }
     }
 
     /// Returns the largest size that the declared types allow at a path.
@@ -304,17 +351,29 @@ impl<'a> Estimator<'a> {
         let mut path = self.path(range);
         path.push(part.into());
         let size = entry.map(|entry| if keys { entry.key } else { entry.value });
-        self.locals.push(Local { name: name.clone(), path, size, entry_size: None });
+        self.locals.push(Local {
+            name: name.clone(),
+            path,
+            size,
+            entry_size: None,
+        });
     }
 
     fn push_bound(&mut self, name: &Arc<str>, value: &Expression) {
         let (path, entry_size) = (self.path(value), self.entry_size(value));
         let size = self.size(value);
-        self.locals.push(Local { name: name.clone(), path, size, entry_size });
+        self.locals.push(Local {
+            name: name.clone(),
+            path,
+            size,
+            entry_size,
+        });
     }
 
     fn fold(&mut self, node: &'a Expression, comprehension: &'a Comprehension) -> Range {
-        let mut sum = self.cost(&comprehension.range).plus(self.cost(&comprehension.start));
+        let mut sum = self
+            .cost(&comprehension.range)
+            .plus(self.cost(&comprehension.start));
         let outside = self.locals.len();
         self.push_bound(&comprehension.accumulator, &comprehension.start);
         let inside = self.locals.len();
@@ -348,7 +407,9 @@ impl<'a> Estimator<'a> {
     }
 
     fn bind(&mut self, node: &'a Expression, comprehension: &'a Comprehension) -> Range {
-        let sum = self.cost(&comprehension.range).plus(self.cost(&comprehension.start));
+        let sum = self
+            .cost(&comprehension.range)
+            .plus(self.cost(&comprehension.start));
         self.push_bound(&comprehension.accumulator, &comprehension.start);
         let sum = sum.plus(self.cost(&comprehension.result));
         self.locals.pop();
@@ -371,4 +432,3 @@ fn is_scalar(of: &Type) -> bool {
         _ => false,
     }
 }
-

@@ -4,41 +4,105 @@ use super::{AUTHORIZATION, REGULAR, TEXT};
 use crate::value::{Outcome, Value};
 
 /// Returns what a call cost. A call with an argument that failed costs too.
-pub(crate) fn call_cost(function: &str, overload: Option<&str>, arguments: &[Outcome<'_>], result: &Outcome<'_>) -> u64 {
+pub(crate) fn call_cost(
+    function: &str,
+    overload: Option<&str>,
+    arguments: &[Outcome<'_>],
+    result: &Outcome<'_>,
+) -> u64 {
     let size = |index: usize| arguments.get(index).map_or(1, actual_size);
     if let Some(cost) = tracked(overload, arguments, result) {
         return cost;
     }
     match function {
         "check" => return AUTHORIZATION,
-        "serviceAccount" | "path" | "group" | "resource" | "subresource" | "namespace" | "name" | "allowed"
-        | "reason" | "error" | "errored" | "masked" | "prefixLength" | "family" | "isUnspecified" | "isLoopback"
-        | "isLinkLocalMulticast" | "isLinkLocalUnicast" | "isGlobalUnicast" | "format.named" | "sign" | "asInteger"
-        | "isInteger" | "asApproximateFloat" | "isGreaterThan" | "isLessThan" | "compareTo" | "add" | "sub"
-        | "major" | "minor" | "patch" | "getScheme" | "getHostname" | "getHost" | "getPort" | "getEscapedPath"
+        "serviceAccount"
+        | "path"
+        | "group"
+        | "resource"
+        | "subresource"
+        | "namespace"
+        | "name"
+        | "allowed"
+        | "reason"
+        | "error"
+        | "errored"
+        | "masked"
+        | "prefixLength"
+        | "family"
+        | "isUnspecified"
+        | "isLoopback"
+        | "isLinkLocalMulticast"
+        | "isLinkLocalUnicast"
+        | "isGlobalUnicast"
+        | "format.named"
+        | "sign"
+        | "asInteger"
+        | "isInteger"
+        | "asApproximateFloat"
+        | "isGreaterThan"
+        | "isLessThan"
+        | "compareTo"
+        | "add"
+        | "sub"
+        | "major"
+        | "minor"
+        | "patch"
+        | "getScheme"
+        | "getHostname"
+        | "getHost"
+        | "getPort"
+        | "getEscapedPath"
         | "getQuery" => return 1,
         "fieldSelector" | "labelSelector" if arguments.len() >= 2 => return selector(size(1)),
         "isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf" => {
-            return arguments.first().map_or(0, |argument| argument.as_ref().map_or(1, traversal));
+            return arguments
+                .first()
+                .map_or(0, |argument| argument.as_ref().map_or(1, traversal));
         }
-        "url" | "lowerAscii" | "upperAscii" | "substring" | "trim" | "jsonpatch.escapeKey" | "cidr" | "isIP"
-        | "isCIDR" | "quantity" | "isQuantity" | "semver" | "isSemver"
+        "url"
+        | "lowerAscii"
+        | "upperAscii"
+        | "substring"
+        | "trim"
+        | "jsonpatch.escapeKey"
+        | "cidr"
+        | "isIP"
+        | "isCIDR"
+        | "quantity"
+        | "isQuantity"
+        | "semver"
+        | "isSemver"
             if !arguments.is_empty() =>
         {
             return scaled(size(0), TEXT);
         }
         "ip" if !arguments.is_empty() => {
-            return if overload == Some("cidr_ip") { 1 } else { scaled(size(0), TEXT) };
+            return if overload == Some("cidr_ip") {
+                1
+            } else {
+                scaled(size(0), TEXT)
+            };
         }
-        "replace" | "split" | "ip.isCanonical" if !arguments.is_empty() => return scaled(size(0), 2.0 * TEXT),
+        "replace" | "split" | "ip.isCanonical" if !arguments.is_empty() => {
+            return scaled(size(0), 2.0 * TEXT);
+        }
         "join" if !arguments.is_empty() => return scaled(actual_size(result), 2.0 * TEXT),
         "find" | "findAll" if arguments.len() >= 2 => return regular(size(0), size(1)),
         "containsIP" if arguments.len() >= 2 => {
-            let parsed = if overload == Some("cidr_contains_ip_string") { scaled(size(1), TEXT) } else { 0 };
+            let parsed = if overload == Some("cidr_contains_ip_string") {
+                scaled(size(1), TEXT)
+            } else {
+                0
+            };
             return scaled(2 * size(0), TEXT) + parsed;
         }
         "containsCIDR" if arguments.len() >= 2 => {
-            let parsed = if overload == Some("cidr_contains_cidr_string") { scaled(size(1), TEXT) } else { 0 };
+            let parsed = if overload == Some("cidr_contains_cidr_string") {
+                scaled(size(1), TEXT)
+            } else {
+                0
+            };
             return scaled(2 * size(0), TEXT) + scaled(size(0), TEXT) + 1 + parsed;
         }
         "validate" => {
@@ -63,13 +127,19 @@ pub(crate) fn call_cost(function: &str, overload: Option<&str>, arguments: &[Out
         _ => {}
     }
     match overload.unwrap_or_default() {
-        "starts_with_string" | "ends_with_string" | "string_to_bytes" | "bytes_to_string" | "strings_quote"
-        | "string_format" => scaled(size(0), TEXT),
+        "starts_with_string" | "ends_with_string" | "string_to_bytes" | "bytes_to_string"
+        | "strings_quote" | "string_format" => scaled(size(0), TEXT),
         "in_list" => size(1),
-        "less_string" | "greater_string" | "less_equals_string" | "greater_equals_string" | "less_bytes"
-        | "greater_bytes" | "less_equals_bytes" | "greater_equals_bytes" | "equals" | "not_equals" => {
-            scaled(size(0).min(size(1)), TEXT)
-        }
+        "less_string"
+        | "greater_string"
+        | "less_equals_string"
+        | "greater_equals_string"
+        | "less_bytes"
+        | "greater_bytes"
+        | "less_equals_bytes"
+        | "greater_equals_bytes"
+        | "equals"
+        | "not_equals" => scaled(size(0).min(size(1)), TEXT),
         "add_string" | "add_bytes" => scaled(size(0).saturating_add(size(1)), TEXT),
         "matches_string" => regular(size(0), size(1)),
         "contains_string" => scaled(size(0), TEXT).saturating_mul(scaled(size(1), TEXT)),
@@ -139,7 +209,10 @@ fn traversal(value: &Value<'_>) -> u64 {
     match value {
         Value::String(text) => (text.len() as f64 * TEXT) as u64,
         Value::Bytes(bytes) => (bytes.len() as f64 * TEXT) as u64,
-        Value::List(list) => list.iter().map(|item| item.map_or(1, |item| traversal(&item))).sum(),
+        Value::List(list) => list
+            .iter()
+            .map(|item| item.map_or(1, |item| traversal(&item)))
+            .sum(),
         Value::Map(map) => map
             .entries()
             .into_iter()

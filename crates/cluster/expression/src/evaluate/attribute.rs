@@ -113,7 +113,11 @@ impl Attribute {
             }
         }
         let tested = self.qualifiers.last().is_some_and(|last| last.test);
-        Ok(if optional && !tested { Value::some(value) } else { value })
+        Ok(if optional && !tested {
+            Value::some(value)
+        } else {
+            value
+        })
     }
 }
 
@@ -138,7 +142,11 @@ impl Qualifier {
             return Err(Failure::new(format!("invalid qualifier type: {}", go_type(&key))));
         }
         let missing = |what: &str| {
-            if lenient { Ok(None) } else { Err(Failure::new(format!("{what}: {}", go(&key)))) }
+            if lenient {
+                Ok(None)
+            } else {
+                Err(Failure::new(format!("{what}: {}", go(&key))))
+            }
         };
         match value {
             Value::Map(map) => match map.find(&key)? {
@@ -167,7 +175,10 @@ fn index(key: &Value<'_>) -> Result<i64, Failure> {
             .map_err(|_| Failure::new(format!("unsupported index value {index} in list"))),
         Value::Double(index) => exact_int(*index)
             .ok_or_else(|| Failure::new(format!("unsupported index value {} in list", go(key)))),
-        other => Err(Failure::new(format!("unsupported index type '{}' in list", other.type_name()))),
+        other => Err(Failure::new(format!(
+            "unsupported index type '{}' in list",
+            other.type_name()
+        ))),
     }
 }
 

@@ -29,7 +29,11 @@ impl Body {
                 .ok_or_else(|| Failure::new(format!("no such overload: {}(...)", function.name)))?;
             return Ok(Self::One(declared, body));
         }
-        if function.overloads.iter().all(|overload| library::overload(overload.id).is_none()) {
+        if function
+            .overloads
+            .iter()
+            .all(|overload| library::overload(overload.id).is_none())
+        {
             return Err(Failure::new(format!("no such overload: {}(...)", function.name)));
         }
         Ok(Self::Any(function))
@@ -51,7 +55,10 @@ impl Call {
             Body::One(overload, body) if fits(overload, arguments) => body(arguments),
             Body::One(..) => Err(self.refused(arguments)),
             Body::Any(function) => {
-                let found = function.overloads.iter().find(|overload| fits(overload, arguments));
+                let found = function
+                    .overloads
+                    .iter()
+                    .find(|overload| fits(overload, arguments));
                 match found.and_then(|overload| library::overload(overload.id)) {
                     Some(body) => body(arguments),
                     None => Err(self.refused(arguments)),
@@ -62,7 +69,11 @@ impl Call {
 
     fn refused(&self, arguments: &[Value<'_>]) -> Failure {
         let types: Vec<&str> = arguments.iter().map(Value::type_name).collect();
-        Failure::new(format!("no such overload: {}({})", self.function, types.join(", ")))
+        Failure::new(format!(
+            "no such overload: {}({})",
+            self.function,
+            types.join(", ")
+        ))
     }
 
     /// Calls the function while the expression is planned.
@@ -82,7 +93,11 @@ fn fits(overload: &Overload, arguments: &[Value<'_>]) -> bool {
     // The body of `flatten` looks at its arguments itself.
     overload.arguments.len() == arguments.len()
         && (overload.id.starts_with("list_flatten")
-            || overload.arguments.iter().zip(arguments).all(|(wanted, found)| is_of(wanted, found)))
+            || overload
+                .arguments
+                .iter()
+                .zip(arguments)
+                .all(|(wanted, found)| is_of(wanted, found)))
 }
 
 /// Returns whether a value is of a type. Of lists and maps, the first item speaks for all.

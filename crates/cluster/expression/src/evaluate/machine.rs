@@ -38,12 +38,24 @@ impl<'a, F: Fn(usize) -> Option<Outcome<'a>>> Variables<'a> for F {
 }
 
 /// Evaluates a program. It is stopped when it costs more than `limit`.
-pub(crate) fn run<'p, 'a>(program: &'p Program, variables: &'p dyn Variables<'a>, limit: u64) -> Evaluated<'a> {
+pub(crate) fn run<'p, 'a>(
+    program: &'p Program,
+    variables: &'p dyn Variables<'a>,
+    limit: u64,
+) -> Evaluated<'a> {
     let mut slots = Vec::new();
     slots.resize_with(program.slots, || Slot::Empty);
-    let mut machine = Machine { slots, variables, cost: 0, limit };
+    let mut machine = Machine {
+        slots,
+        variables,
+        cost: 0,
+        limit,
+    };
     let outcome = machine.evaluate(&program.step);
-    Evaluated { outcome, cost: machine.cost }
+    Evaluated {
+        outcome,
+        cost: machine.cost,
+    }
 }
 
 /// A place for a local variable.
@@ -65,7 +77,11 @@ impl<'p, 'a> Machine<'p, 'a> {
     /// Counts a cost.
     pub(super) fn charge(&mut self, cost: u64) -> Result<(), Failure> {
         self.cost = self.cost.saturating_add(cost);
-        if self.cost > self.limit { Err(Failure::CostLimit) } else { Ok(()) }
+        if self.cost > self.limit {
+            Err(Failure::CostLimit)
+        } else {
+            Ok(())
+        }
     }
 
     /// Reads a local variable.
@@ -82,7 +98,13 @@ impl<'p, 'a> Machine<'p, 'a> {
 
     /// Reads a variable that the evaluation is given.
     pub(super) fn global(&mut self, place: usize, name: &str) -> Outcome<'a> {
-        self.variables.get(place).unwrap_or_else(|| Err(Failure::new(format!("no such attribute(s): {name}"))))
+        // A policy's variable is a field of `variables`: it costs the selection too.
+        if name.starts_with("variables.") {
+            self.charge(1)?;
+        }
+        self.variables
+            .get(place)
+            .unwrap_or_else(|| Err(Failure::new(format!("no such attribute(s): {name}"))))
     }
 
     fn set(&mut self, slot: usize, value: Slot<'p, 'a>) {
@@ -114,7 +136,9 @@ impl<'p, 'a> Machine<'p, 'a> {
             Step::Equal { sides, negated } => self.equal(sides, *negated),
             Step::Member { value, set } => {
                 let value = self.evaluate(value)?;
-                Ok(Value::Bool(set.iter().any(|known| equal(&value, known) == Ok(true))))
+                Ok(Value::Bool(
+                    set.iter().any(|known| equal(&value, known) == Ok(true)),
+                ))
             }
             Step::NotStrictlyFalse(argument) => {
                 let value = self.evaluate(argument);
@@ -165,8 +189,11 @@ impl<'p, 'a> Machine<'p, 'a> {
             (Ok(one), Ok(other)) => equal(one, other).map(|equal| Value::Bool(equal != negated)),
             (Err(failure), _) | (_, Err(failure)) => Err(failure.clone()),
         };
-        let (function, overload) =
-            if negated { (operator::NOT_EQUALS, "not_equals") } else { (operator::EQUALS, "equals") };
+        let (function, overload) = if negated {
+            (operator::NOT_EQUALS, "not_equals")
+        } else {
+            (operator::EQUALS, "equals")
+        };
         self.charge(call_cost(function, Some(overload), &[one, other], &outcome))?;
         outcome
     }
@@ -218,13 +245,22 @@ impl<'p, 'a> Machine<'p, 'a> {
                 Err(Failure::CostLimit) => return Some(Err(Failure::CostLimit)),
                 Err(failure) => {
                     // The call has two arguments or stops early, as `call` does.
-                    let charged = if call.stops_early() { Ok(()) } else { self.charge(1) };
+                    let charged = if call.stops_early() {
+                        Ok(())
+                    } else {
+                        self.charge(1)
+                    };
                     return Some(charged.and(Err(failure)));
                 }
             }
         }
-        let taken = self.slots.get_mut(slot).map(|place| std::mem::replace(place, Slot::Empty));
-        let Some(Slot::Value(Ok(accumulated))) = taken else { return Some(Err(Failure::no_such_overload())) };
+        let taken = self
+            .slots
+            .get_mut(slot)
+            .map(|place| std::mem::replace(place, Slot::Empty));
+        let Some(Slot::Value(Ok(accumulated))) = taken else {
+            return Some(Err(Failure::no_such_overload()));
+        };
         let outcome = add_all(accumulated, added);
         Some(self.charge(1).and(outcome))
     }
@@ -244,8 +280,10 @@ impl<'p, 'a> Machine<'p, 'a> {
                 (Value::Optional(Some(value)), true) => items.push((*value).clone()),
                 (Value::Optional(None), true) => {}
                 (other, true) => {
-                    let message =
-                        format!("cannot initialize optional list element from non-optional value {}", go(&other));
+                    let message = format!(
+                        "cannot initialize optional list element from non-optional value {}",
+                        go(&other)
+                    );
                     return Err(Failure::new(message));
                 }
                 (value, false) => items.push(value),
@@ -317,10 +355,16 @@ impl<'p, 'a> Machine<'p, 'a> {
                 }
             }
             (other, None) => {
-                return Err(Failure::new(format!("got '{}', expected iterable type", go_type(other))));
+                return Err(Failure::new(format!(
+                    "got '{}', expected iterable type",
+                    go_type(other)
+                )));
             }
             (other, Some(_)) => {
-                return Err(Failure::new(format!("unsupported comprehension range type: {}", go_type(other))));
+                return Err(Failure::new(format!(
+                    "unsupported comprehension range type: {}",
+                    go_type(other)
+                )));
             }
         }
         self.evaluate(&fold.result)

@@ -34,11 +34,20 @@ pub(super) enum Step {
     Test(Box<Attribute>),
     And(Box<(Step, Step)>),
     Or(Box<(Step, Step)>),
-    Equal { sides: Box<(Step, Step)>, negated: bool },
+    Equal {
+        sides: Box<(Step, Step)>,
+        negated: bool,
+    },
     /// Whether the value is one of some constants.
-    Member { value: Box<Step>, set: Arc<Vec<Value<'static>>> },
+    Member {
+        value: Box<Step>,
+        set: Arc<Vec<Value<'static>>>,
+    },
     NotStrictlyFalse(Box<Step>),
-    OptionalOr { sides: Box<(Step, Step)>, unwrapped: bool },
+    OptionalOr {
+        sides: Box<(Step, Step)>,
+        unwrapped: bool,
+    },
     Call(Box<Call>),
     List(Vec<(Step, bool)>),
     Map(Vec<(Step, Step, bool)>),
@@ -72,9 +81,18 @@ pub(super) struct Fold {
 
 /// Plans an expression. `globals` are the variables that are known at run time, by their places.
 pub(crate) fn plan(checked: &Checked, globals: &[&str]) -> Result<Program, Failure> {
-    let mut planner = Planner { checked, globals, locals: Vec::new(), growing: Vec::new(), slots: 0 };
+    let mut planner = Planner {
+        checked,
+        globals,
+        locals: Vec::new(),
+        growing: Vec::new(),
+        slots: 0,
+    };
     let step = planner.plan(&checked.tree)?;
-    Ok(Program { step, slots: planner.slots })
+    Ok(Program {
+        step,
+        slots: planner.slots,
+    })
 }
 
 struct Planner<'a> {
@@ -87,8 +105,18 @@ struct Planner<'a> {
 }
 
 /// The functions whose call on a constant is a constant.
-const CONVERSIONS: [&str; 10] =
-    ["bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"];
+const CONVERSIONS: [&str; 10] = [
+    "bool",
+    "bytes",
+    "double",
+    "duration",
+    "dyn",
+    "int",
+    "string",
+    "timestamp",
+    "type",
+    "uint",
+];
 
 impl Planner<'_> {
     fn plan(&mut self, node: &Expression) -> Result<Step, Failure> {
@@ -106,9 +134,17 @@ impl Planner<'_> {
                     optional: false,
                     test: *test,
                 });
-                Ok(if *test { Step::Test(attribute) } else { Step::Attribute(attribute) })
+                Ok(if *test {
+                    Step::Test(attribute)
+                } else {
+                    Step::Attribute(attribute)
+                })
             }
-            Kind::Call { function, target, arguments } => self.call(node, function, target.as_deref(), arguments),
+            Kind::Call {
+                function,
+                target,
+                arguments,
+            } => self.call(node, function, target.as_deref(), arguments),
             Kind::List { elements, optional } => {
                 let mut steps = Vec::with_capacity(elements.len());
                 for (element, optional) in elements.iter().zip(optional) {
@@ -143,14 +179,20 @@ impl Planner<'_> {
                 None => return Err(Failure::new(format!("no such attribute(s): {name}"))),
             },
         };
-        Ok(Step::Attribute(Box::new(Attribute { root, qualifiers: Vec::new() })))
+        Ok(Step::Attribute(Box::new(Attribute {
+            root,
+            qualifiers: Vec::new(),
+        })))
     }
 
     /// Plans the operand of a selection: what is an attribute grows, anything else starts one.
     fn attribute(&mut self, operand: &Expression) -> Result<Box<Attribute>, Failure> {
         Ok(match self.plan(operand)? {
             Step::Attribute(attribute) | Step::Test(attribute) => attribute,
-            step => Box::new(Attribute { root: Root::Relative(step), qualifiers: Vec::new() }),
+            step => Box::new(Attribute {
+                root: Root::Relative(step),
+                qualifiers: Vec::new(),
+            }),
         })
     }
 
@@ -171,19 +213,34 @@ impl Planner<'_> {
         match function {
             operator::AND => return Ok(Step::And(self.pair(arguments)?)),
             operator::OR => return Ok(Step::Or(self.pair(arguments)?)),
-            operator::EQUALS => return Ok(Step::Equal { sides: self.pair(arguments)?, negated: false }),
-            operator::NOT_EQUALS => return Ok(Step::Equal { sides: self.pair(arguments)?, negated: true }),
+            operator::EQUALS => {
+                return Ok(Step::Equal {
+                    sides: self.pair(arguments)?,
+                    negated: false,
+                });
+            }
+            operator::NOT_EQUALS => {
+                return Ok(Step::Equal {
+                    sides: self.pair(arguments)?,
+                    negated: true,
+                });
+            }
             operator::CONDITIONAL => return self.conditional(arguments),
             operator::INDEX => return self.index(arguments, false),
             operator::OPTIONAL_INDEX | operator::OPTIONAL_SELECT => return self.index(arguments, true),
             operator::NOT_STRICTLY_FALSE => {
-                let [argument] = arguments else { return Err(Failure::no_such_overload()) };
+                let [argument] = arguments else {
+                    return Err(Failure::no_such_overload());
+                };
                 return Ok(Step::NotStrictlyFalse(Box::new(self.plan(argument)?)));
             }
             "or" | "orValue" => {
                 if let (Some(target), [other]) = (target, arguments) {
                     let sides = Box::new((self.plan(target)?, self.plan(other)?));
-                    return Ok(Step::OptionalOr { sides, unwrapped: function == "orValue" });
+                    return Ok(Step::OptionalOr {
+                        sides,
+                        unwrapped: function == "orValue",
+                    });
                 }
             }
             _ => {}
@@ -210,10 +267,14 @@ impl Planner<'_> {
             regular::compile(pattern).map_err(Failure::Message)?;
         }
         let in_place = match (function, steps.first()) {
-            (operator::ADD | operator::MAP_INSERT, Some(Step::Attribute(attribute))) => match attribute.root {
-                Root::Local(slot) if attribute.qualifiers.is_empty() && self.growing.contains(&slot) => Some(slot),
-                _ => None,
-            },
+            (operator::ADD | operator::MAP_INSERT, Some(Step::Attribute(attribute))) => {
+                match attribute.root {
+                    Root::Local(slot) if attribute.qualifiers.is_empty() && self.growing.contains(&slot) => {
+                        Some(slot)
+                    }
+                    _ => None,
+                }
+            }
             _ => None,
         };
         let call = Call {
@@ -223,29 +284,41 @@ impl Planner<'_> {
             arguments: steps,
             in_place,
         };
-        if let ([Step::Constant(_)], true) = (call.arguments.as_slice(), CONVERSIONS.contains(&declared.name)) {
+        if let ([Step::Constant(_)], true) = (call.arguments.as_slice(), CONVERSIONS.contains(&declared.name))
+        {
             return Ok(Step::Constant(call.on_constants()?));
         }
         Ok(Step::Call(Box::new(call)))
     }
 
     fn conditional(&mut self, arguments: &[Expression]) -> Result<Step, Failure> {
-        let [condition, truthy, falsy] = arguments else { return Err(Failure::no_such_overload()) };
+        let [condition, truthy, falsy] = arguments else {
+            return Err(Failure::no_such_overload());
+        };
         let condition = self.plan(condition)?;
         let (truthy, falsy) = (self.attribute(truthy)?, self.attribute(falsy)?);
         let root = Root::Conditional(Box::new((condition, *truthy, *falsy)));
-        Ok(Step::Attribute(Box::new(Attribute { root, qualifiers: Vec::new() })))
+        Ok(Step::Attribute(Box::new(Attribute {
+            root,
+            qualifiers: Vec::new(),
+        })))
     }
 
     fn index(&mut self, arguments: &[Expression], optional: bool) -> Result<Step, Failure> {
-        let [operand, key] = arguments else { return Err(Failure::no_such_overload()) };
+        let [operand, key] = arguments else {
+            return Err(Failure::no_such_overload());
+        };
         let mut attribute = self.attribute(operand)?;
         let key = Arc::new(match self.plan(key)? {
             Step::Constant(value) => Key::Constant(value),
             Step::Attribute(attribute) => Key::Attribute(attribute),
             step => Key::Computed(step),
         });
-        attribute.qualify(&Qualifier { key, optional, test: false });
+        attribute.qualify(&Qualifier {
+            key,
+            optional,
+            test: false,
+        });
         Ok(Step::Attribute(attribute))
     }
 
@@ -276,7 +349,16 @@ impl Planner<'_> {
         self.locals.truncate(inside);
         let result = self.plan(&comprehension.result)?;
         self.locals.truncate(outside);
-        Ok(Step::Fold(Box::new(Fold { range, variable, second_variable, accumulator, start, condition, step, result })))
+        Ok(Step::Fold(Box::new(Fold {
+            range,
+            variable,
+            second_variable,
+            accumulator,
+            start,
+            condition,
+            step,
+            result,
+        })))
     }
 }
 
@@ -316,20 +398,30 @@ fn constant_map(steps: &[(Step, Step, bool)]) -> Result<Option<Step>, Failure> {
 
 /// Makes a search in a list of constants, or gives the steps back.
 fn membership(steps: Vec<Step>) -> Result<Step, Vec<Step>> {
-    let Some(Step::Constant(Value::List(list))) = steps.get(1) else { return Err(steps) };
-    let Ok(values) = list.values() else { return Err(steps) };
+    let Some(Step::Constant(Value::List(list))) = steps.get(1) else {
+        return Err(steps);
+    };
+    let Ok(values) = list.values() else {
+        return Err(steps);
+    };
     if values.is_empty() {
         return Ok(Step::Constant(Value::Bool(false)));
     }
     let plain = |value: &Value<'_>| {
-        matches!(value, Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::String(_))
+        matches!(
+            value,
+            Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::String(_)
+        )
     };
     if !values.iter().all(plain) {
         return Err(steps);
     }
     let set = Arc::new(values);
     match steps.into_iter().next() {
-        Some(value) => Ok(Step::Member { value: Box::new(value), set }),
+        Some(value) => Ok(Step::Member {
+            value: Box::new(value),
+            set,
+        }),
         None => Err(Vec::new()),
     }
 }

@@ -36,7 +36,9 @@ fn overflow(message: &str) -> Failure {
 }
 
 fn ordered<'a>(arguments: &[Value<'a>], holds: fn(Ordering) -> bool) -> Outcome<'a> {
-    let [one, other] = arguments else { return Err(Failure::no_such_overload()) };
+    let [one, other] = arguments else {
+        return Err(Failure::no_such_overload());
+    };
     Ok(Value::Bool(holds(compare(one, other)?)))
 }
 
@@ -57,32 +59,43 @@ fn not<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
 
 fn negate<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
     match arguments {
-        [Value::Int(value)] => value.checked_neg().map(Value::Int).ok_or_else(|| overflow(INTEGER_OVERFLOW)),
+        [Value::Int(value)] => value
+            .checked_neg()
+            .map(Value::Int)
+            .ok_or_else(|| overflow(INTEGER_OVERFLOW)),
         [Value::Double(value)] => Ok(Value::Double(-value)),
-        [Value::Duration(value)] => value.checked_neg().map(Value::Duration).ok_or_else(|| overflow(DURATION_OVERFLOW)),
+        [Value::Duration(value)] => value
+            .checked_neg()
+            .map(Value::Duration)
+            .ok_or_else(|| overflow(DURATION_OVERFLOW)),
         _ => Err(Failure::no_such_overload()),
     }
 }
 
 fn shifted(time: Timestamp, nanoseconds: i64) -> Option<Timestamp> {
-    time.checked_add(SignedDuration::from_nanos(nanoseconds)).ok().filter(|time| in_range(*time))
+    time.checked_add(SignedDuration::from_nanos(nanoseconds))
+        .ok()
+        .filter(|time| in_range(*time))
 }
 
 pub(crate) fn add<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
     Ok(match arguments {
-        [Value::Int(one), Value::Int(other)] => {
-            Value::Int(one.checked_add(*other).ok_or_else(|| overflow(INTEGER_OVERFLOW))?)
-        }
-        [Value::Uint(one), Value::Uint(other)] => {
-            Value::Uint(one.checked_add(*other).ok_or_else(|| overflow(UNSIGNED_OVERFLOW))?)
-        }
+        [Value::Int(one), Value::Int(other)] => Value::Int(
+            one.checked_add(*other)
+                .ok_or_else(|| overflow(INTEGER_OVERFLOW))?,
+        ),
+        [Value::Uint(one), Value::Uint(other)] => Value::Uint(
+            one.checked_add(*other)
+                .ok_or_else(|| overflow(UNSIGNED_OVERFLOW))?,
+        ),
         [Value::Double(one), Value::Double(other)] => Value::Double(one + other),
         [Value::String(one), Value::String(other)] => Value::string(format!("{}{}", &**one, &**other)),
         [Value::Bytes(one), Value::Bytes(other)] => Value::Bytes([&**one, &**other].concat().into()),
         [Value::List(one), Value::List(other)] => Value::List(one.add(other)?),
-        [Value::Duration(one), Value::Duration(other)] => {
-            Value::Duration(one.checked_add(*other).ok_or_else(|| overflow(DURATION_OVERFLOW))?)
-        }
+        [Value::Duration(one), Value::Duration(other)] => Value::Duration(
+            one.checked_add(*other)
+                .ok_or_else(|| overflow(DURATION_OVERFLOW))?,
+        ),
         [Value::Timestamp(time), Value::Duration(by)] | [Value::Duration(by), Value::Timestamp(time)] => {
             Value::Timestamp(shifted(*time, *by).ok_or_else(|| overflow(TIMESTAMP_OVERFLOW))?)
         }
@@ -92,16 +105,19 @@ pub(crate) fn add<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
 
 fn subtract<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
     Ok(match arguments {
-        [Value::Int(one), Value::Int(other)] => {
-            Value::Int(one.checked_sub(*other).ok_or_else(|| overflow(INTEGER_OVERFLOW))?)
-        }
-        [Value::Uint(one), Value::Uint(other)] => {
-            Value::Uint(one.checked_sub(*other).ok_or_else(|| overflow(UNSIGNED_OVERFLOW))?)
-        }
+        [Value::Int(one), Value::Int(other)] => Value::Int(
+            one.checked_sub(*other)
+                .ok_or_else(|| overflow(INTEGER_OVERFLOW))?,
+        ),
+        [Value::Uint(one), Value::Uint(other)] => Value::Uint(
+            one.checked_sub(*other)
+                .ok_or_else(|| overflow(UNSIGNED_OVERFLOW))?,
+        ),
         [Value::Double(one), Value::Double(other)] => Value::Double(one - other),
-        [Value::Duration(one), Value::Duration(other)] => {
-            Value::Duration(one.checked_sub(*other).ok_or_else(|| overflow(DURATION_OVERFLOW))?)
-        }
+        [Value::Duration(one), Value::Duration(other)] => Value::Duration(
+            one.checked_sub(*other)
+                .ok_or_else(|| overflow(DURATION_OVERFLOW))?,
+        ),
         [Value::Timestamp(time), Value::Duration(by)] => {
             let time = by.checked_neg().and_then(|by| shifted(*time, by));
             Value::Timestamp(time.ok_or_else(|| overflow(TIMESTAMP_OVERFLOW))?)
@@ -116,12 +132,14 @@ fn subtract<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
 
 fn multiply<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
     Ok(match arguments {
-        [Value::Int(one), Value::Int(other)] => {
-            Value::Int(one.checked_mul(*other).ok_or_else(|| overflow(INTEGER_OVERFLOW))?)
-        }
-        [Value::Uint(one), Value::Uint(other)] => {
-            Value::Uint(one.checked_mul(*other).ok_or_else(|| overflow(UNSIGNED_OVERFLOW))?)
-        }
+        [Value::Int(one), Value::Int(other)] => Value::Int(
+            one.checked_mul(*other)
+                .ok_or_else(|| overflow(INTEGER_OVERFLOW))?,
+        ),
+        [Value::Uint(one), Value::Uint(other)] => Value::Uint(
+            one.checked_mul(*other)
+                .ok_or_else(|| overflow(UNSIGNED_OVERFLOW))?,
+        ),
         [Value::Double(one), Value::Double(other)] => Value::Double(one * other),
         _ => return Err(Failure::no_such_overload()),
     })
@@ -132,9 +150,10 @@ fn divide<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
         [Value::Int(_), Value::Int(0)] | [Value::Uint(_), Value::Uint(0)] => {
             return Err(Failure::new("division by zero"));
         }
-        [Value::Int(one), Value::Int(other)] => {
-            Value::Int(one.checked_div(*other).ok_or_else(|| overflow(INTEGER_OVERFLOW))?)
-        }
+        [Value::Int(one), Value::Int(other)] => Value::Int(
+            one.checked_div(*other)
+                .ok_or_else(|| overflow(INTEGER_OVERFLOW))?,
+        ),
         [Value::Uint(one), Value::Uint(other)] => Value::Uint(one / other),
         [Value::Double(one), Value::Double(other)] => Value::Double(one / other),
         _ => return Err(Failure::no_such_overload()),
@@ -146,9 +165,10 @@ fn modulo<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
         [Value::Int(_), Value::Int(0)] | [Value::Uint(_), Value::Uint(0)] => {
             return Err(Failure::new("modulus by zero"));
         }
-        [Value::Int(one), Value::Int(other)] => {
-            Value::Int(one.checked_rem(*other).ok_or_else(|| overflow(INTEGER_OVERFLOW))?)
-        }
+        [Value::Int(one), Value::Int(other)] => Value::Int(
+            one.checked_rem(*other)
+                .ok_or_else(|| overflow(INTEGER_OVERFLOW))?,
+        ),
         [Value::Uint(one), Value::Uint(other)] => Value::Uint(one % other),
         _ => return Err(Failure::no_such_overload()),
     })

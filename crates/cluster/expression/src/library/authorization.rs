@@ -72,10 +72,25 @@ pub trait Authorizer: Send + Sync {
 /// A question in the making, or its answer.
 #[derive(Clone)]
 pub(crate) enum Authorization<'a> {
-    Authorizer { authorizer: &'a dyn Authorizer, subject: Subject },
-    Path { authorizer: &'a dyn Authorizer, subject: Subject, path: String },
-    Group { authorizer: &'a dyn Authorizer, subject: Subject, group: String },
-    Resource { authorizer: &'a dyn Authorizer, subject: Subject, access: ResourceAccess },
+    Authorizer {
+        authorizer: &'a dyn Authorizer,
+        subject: Subject,
+    },
+    Path {
+        authorizer: &'a dyn Authorizer,
+        subject: Subject,
+        path: String,
+    },
+    Group {
+        authorizer: &'a dyn Authorizer,
+        subject: Subject,
+        group: String,
+    },
+    Resource {
+        authorizer: &'a dyn Authorizer,
+        subject: Subject,
+        access: ResourceAccess,
+    },
     Decision(Decision),
 }
 
@@ -88,12 +103,19 @@ impl fmt::Debug for Authorization<'_> {
 impl<'a> Authorization<'a> {
     /// Starts with an authorizer, about who sent the request.
     pub(crate) fn new(authorizer: &'a dyn Authorizer) -> Self {
-        Self::Authorizer { authorizer, subject: Subject::Requester }
+        Self::Authorizer {
+            authorizer,
+            subject: Subject::Requester,
+        }
     }
 
     /// Starts with the resource that the request is about.
     pub(crate) fn of_resource(authorizer: &'a dyn Authorizer, access: ResourceAccess) -> Self {
-        Self::Resource { authorizer, subject: Subject::Requester, access }
+        Self::Resource {
+            authorizer,
+            subject: Subject::Requester,
+            access,
+        }
     }
 
     pub(crate) fn type_name(&self) -> &'static str {
@@ -113,16 +135,24 @@ pub(super) fn overload(id: &str) -> Option<Function> {
         "authorizer_group" => group,
         "authorizer_serviceaccount" => service_account,
         "groupcheck_resource" => resource,
-        "resourcecheck_subresource" => |arguments| narrow(arguments, |access, text| access.subresource = text),
+        "resourcecheck_subresource" => {
+            |arguments| narrow(arguments, |access, text| access.subresource = text)
+        }
         "resourcecheck_namespace" => |arguments| narrow(arguments, |access, text| access.namespace = text),
         "resourcecheck_name" => |arguments| narrow(arguments, |access, text| access.name = text),
-        "authorizer_fieldselector" => |arguments| narrow(arguments, |access, text| access.field_selector = text),
-        "authorizer_labelselector" => |arguments| narrow(arguments, |access, text| access.label_selector = text),
+        "authorizer_fieldselector" => {
+            |arguments| narrow(arguments, |access, text| access.field_selector = text)
+        }
+        "authorizer_labelselector" => {
+            |arguments| narrow(arguments, |access, text| access.label_selector = text)
+        }
         "pathcheck_check" | "resourcecheck_check" => check,
         "decision_errored" => |arguments| Ok(Value::Bool(decision(arguments)?.error.is_some())),
-        "decision_error" => {
-            |arguments| Ok(Value::string(decision(arguments)?.error.as_deref().unwrap_or_default()))
-        }
+        "decision_error" => |arguments| {
+            Ok(Value::string(
+                decision(arguments)?.error.as_deref().unwrap_or_default(),
+            ))
+        },
         "decision_allowed" => |arguments| Ok(Value::Bool(decision(arguments)?.allowed)),
         "decision_reason" => |arguments| Ok(Value::string(decision(arguments)?.reason.as_str())),
         _ => return None,
@@ -157,60 +187,113 @@ fn path<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
     if path.trim().is_empty() {
         return Err(Failure::new("path must not be empty"));
     }
-    made(Authorization::Path { authorizer: *authorizer, subject: subject.clone(), path: path.to_owned() })
+    made(Authorization::Path {
+        authorizer: *authorizer,
+        subject: subject.clone(),
+        path: path.to_owned(),
+    })
 }
 
 fn group<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
     let (Authorization::Authorizer { authorizer, subject }, group) = asked(arguments)? else {
         return Err(Failure::no_such_overload());
     };
-    made(Authorization::Group { authorizer: *authorizer, subject: subject.clone(), group: group.to_owned() })
+    made(Authorization::Group {
+        authorizer: *authorizer,
+        subject: subject.clone(),
+        group: group.to_owned(),
+    })
 }
 
 fn service_account<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    let [Value::Authorization(question), Value::String(namespace), Value::String(name)] = arguments else {
+    let [
+        Value::Authorization(question),
+        Value::String(namespace),
+        Value::String(name),
+    ] = arguments
+    else {
         return Err(Failure::no_such_overload());
     };
-    let Authorization::Authorizer { authorizer, .. } = &**question else { return Err(Failure::no_such_overload()) };
+    let Authorization::Authorizer { authorizer, .. } = &**question else {
+        return Err(Failure::no_such_overload());
+    };
     if !formats::is_subdomain_name(name) {
         return Err(Failure::new("Invalid service account name"));
     }
     if !formats::is_label_name(namespace) {
         return Err(Failure::new("Invalid service account namespace"));
     }
-    let subject = Subject::ServiceAccount { namespace: namespace.to_string(), name: name.to_string() };
-    made(Authorization::Authorizer { authorizer: *authorizer, subject })
+    let subject = Subject::ServiceAccount {
+        namespace: namespace.to_string(),
+        name: name.to_string(),
+    };
+    made(Authorization::Authorizer {
+        authorizer: *authorizer,
+        subject,
+    })
 }
 
 fn resource<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    let (Authorization::Group { authorizer, subject, group }, resource) = asked(arguments)? else {
+    let (
+        Authorization::Group {
+            authorizer,
+            subject,
+            group,
+        },
+        resource,
+    ) = asked(arguments)?
+    else {
         return Err(Failure::no_such_overload());
     };
     if resource.trim().is_empty() {
         return Err(Failure::new("resource must not be empty"));
     }
-    let access = ResourceAccess { group: group.clone(), resource: resource.to_owned(), ..ResourceAccess::default() };
-    made(Authorization::Resource { authorizer: *authorizer, subject: subject.clone(), access })
+    let access = ResourceAccess {
+        group: group.clone(),
+        resource: resource.to_owned(),
+        ..ResourceAccess::default()
+    };
+    made(Authorization::Resource {
+        authorizer: *authorizer,
+        subject: subject.clone(),
+        access,
+    })
 }
 
 fn narrow<'a>(arguments: &[Value<'a>], set: fn(&mut ResourceAccess, String)) -> Outcome<'a> {
-    let (Authorization::Resource { authorizer, subject, access }, text) = asked(arguments)? else {
+    let (
+        Authorization::Resource {
+            authorizer,
+            subject,
+            access,
+        },
+        text,
+    ) = asked(arguments)?
+    else {
         return Err(Failure::no_such_overload());
     };
     let mut access = access.clone();
     set(&mut access, text.to_owned());
-    made(Authorization::Resource { authorizer: *authorizer, subject: subject.clone(), access })
+    made(Authorization::Resource {
+        authorizer: *authorizer,
+        subject: subject.clone(),
+        access,
+    })
 }
 
 fn check<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
     let (question, verb) = asked(arguments)?;
     let decision = match question {
-        Authorization::Path { authorizer, subject, path } => {
-            authorizer.authorize(subject, verb, &Access::Path { path: path.clone() })
-        }
-        Authorization::Resource { authorizer, subject, access } => {
-            authorizer.authorize(subject, verb, &Access::Resource(access.clone()))
-        }
+        Authorization::Path {
+            authorizer,
+            subject,
+            path,
+        } => authorizer.authorize(subject, verb, &Access::Path { path: path.clone() }),
+        Authorization::Resource {
+            authorizer,
+            subject,
+            access,
+        } => authorizer.authorize(subject, verb, &Access::Resource(access.clone())),
         _ => return Err(Failure::no_such_overload()),
     };
     made(Authorization::Decision(decision))

@@ -21,8 +21,14 @@ pub(super) fn shared(function: &str) -> Option<Function> {
 
 pub(super) fn overload(id: &str) -> Option<Function> {
     Some(match id {
-        "bool_to_bool" | "bytes_to_bytes" | "double_to_double" | "int64_to_int64" | "uint64_to_uint64"
-        | "string_to_string" | "duration_to_duration" | "timestamp_to_timestamp" => {
+        "bool_to_bool"
+        | "bytes_to_bytes"
+        | "double_to_double"
+        | "int64_to_int64"
+        | "uint64_to_uint64"
+        | "string_to_string"
+        | "duration_to_duration"
+        | "timestamp_to_timestamp" => {
             |arguments| arguments.first().cloned().ok_or_else(Failure::no_such_overload)
         }
         "string_to_bool" => to_bool,
@@ -31,12 +37,18 @@ pub(super) fn overload(id: &str) -> Option<Function> {
             _ => Err(Failure::no_such_overload()),
         },
         "int64_to_double" | "uint64_to_double" | "string_to_double" => to_double,
-        "double_to_int64" | "duration_to_int64" | "string_to_int64" | "timestamp_to_int64" | "uint64_to_int64" => {
-            to_int
-        }
+        "double_to_int64" | "duration_to_int64" | "string_to_int64" | "timestamp_to_int64"
+        | "uint64_to_int64" => to_int,
         "double_to_uint64" | "int64_to_uint64" | "string_to_uint64" => to_uint,
-        "bool_to_string" | "bytes_to_string" | "double_to_string" | "duration_to_string" | "int64_to_string"
-        | "timestamp_to_string" | "uint64_to_string" | "ip_to_string" | "cidr_to_string" => to_string,
+        "bool_to_string"
+        | "bytes_to_string"
+        | "double_to_string"
+        | "duration_to_string"
+        | "int64_to_string"
+        | "timestamp_to_string"
+        | "uint64_to_string"
+        | "ip_to_string"
+        | "cidr_to_string" => to_string,
         "int64_to_duration" | "string_to_duration" => to_duration,
         "int64_to_timestamp" | "string_to_timestamp" => to_timestamp,
         _ => return None,
@@ -44,11 +56,16 @@ pub(super) fn overload(id: &str) -> Option<Function> {
 }
 
 fn impossible(from: &Value<'_>, to: &str) -> Failure {
-    Failure::new(format!("type conversion error from '{}' to '{to}'", from.type_name()))
+    Failure::new(format!(
+        "type conversion error from '{}' to '{to}'",
+        from.type_name()
+    ))
 }
 
 fn to_bool<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    let [from @ Value::String(text)] = arguments else { return Err(Failure::no_such_overload()) };
+    let [from @ Value::String(text)] = arguments else {
+        return Err(Failure::no_such_overload());
+    };
     match &**text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(Value::Bool(true)),
         "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(Value::Bool(false)),
@@ -60,9 +77,9 @@ fn to_double<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
     match arguments {
         [Value::Int(value)] => Ok(Value::Double(*value as f64)),
         [Value::Uint(value)] => Ok(Value::Double(*value as f64)),
-        [from @ Value::String(text)] => {
-            parse_float(text).map(Value::Double).map_err(|_| impossible(from, "double"))
-        }
+        [from @ Value::String(text)] => parse_float(text)
+            .map(Value::Double)
+            .map_err(|_| impossible(from, "double")),
         _ => Err(Failure::no_such_overload()),
     }
 }
@@ -80,7 +97,9 @@ fn to_int<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
         [Value::Duration(nanoseconds)] => Ok(Value::Int(*nanoseconds)),
         [Value::Timestamp(time)] => Ok(Value::Int(time.as_second())),
         [Value::Uint(value)] => i64::try_from(*value).map(Value::Int).map_err(|_| overflow()),
-        [from @ Value::String(text)] => parse_int(text, 10).map(Value::Int).map_err(|_| impossible(from, "int")),
+        [from @ Value::String(text)] => parse_int(text, 10)
+            .map(Value::Int)
+            .map_err(|_| impossible(from, "int")),
         _ => Err(Failure::no_such_overload()),
     }
 }
@@ -96,9 +115,9 @@ fn to_uint<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
             }
         }
         [Value::Int(value)] => u64::try_from(*value).map(Value::Uint).map_err(|_| overflow()),
-        [from @ Value::String(text)] => {
-            parse_uint(text, 10).map(Value::Uint).map_err(|_| impossible(from, "uint"))
-        }
+        [from @ Value::String(text)] => parse_uint(text, 10)
+            .map(Value::Uint)
+            .map_err(|_| impossible(from, "uint")),
         _ => Err(Failure::no_such_overload()),
     }
 }
@@ -127,9 +146,9 @@ pub(crate) fn to_string<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
 fn to_duration<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
     match arguments {
         [Value::Int(nanoseconds)] => Ok(Value::Duration(*nanoseconds)),
-        [from @ Value::String(text)] => {
-            time::parse_go_duration(text).map(Value::Duration).ok_or_else(|| impossible(from, "google.protobuf.Duration"))
-        }
+        [from @ Value::String(text)] => time::parse_go_duration(text)
+            .map(Value::Duration)
+            .ok_or_else(|| impossible(from, "google.protobuf.Duration")),
         _ => Err(Failure::no_such_overload()),
     }
 }
@@ -139,11 +158,20 @@ fn to_timestamp<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
     match arguments {
         [Value::Int(seconds)] => {
             let at = Timestamp::from_second(*seconds).map_err(|_| overflow())?;
-            if time::in_range(at) { Ok(Value::Timestamp(at)) } else { Err(overflow()) }
+            if time::in_range(at) {
+                Ok(Value::Timestamp(at))
+            } else {
+                Err(overflow())
+            }
         }
         [from @ Value::String(text)] => {
-            let at = time::parse_rfc3339(text).ok_or_else(|| impossible(from, "google.protobuf.Timestamp"))?;
-            if time::in_range(at) { Ok(Value::Timestamp(at)) } else { Err(overflow()) }
+            let at =
+                time::parse_rfc3339(text).ok_or_else(|| impossible(from, "google.protobuf.Timestamp"))?;
+            if time::in_range(at) {
+                Ok(Value::Timestamp(at))
+            } else {
+                Err(overflow())
+            }
         }
         _ => Err(Failure::no_such_overload()),
     }

@@ -72,7 +72,11 @@ pub(crate) fn interpolate<E: From<String>>(
             return Err(missing().into());
         }
         if rest.is_empty() {
-            let message = if next >= arguments { missing() } else { "unexpected end of string".to_owned() };
+            let message = if next >= arguments {
+                missing()
+            } else {
+                "unexpected end of string".to_owned()
+            };
             return Err(message.into());
         }
         let (clause, rest) =
@@ -92,7 +96,9 @@ fn read_clause(text: &str) -> Result<(Clause, &str), String> {
             let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
             let (number, rest) = rest.split_at_checked(digits).unwrap_or((rest, ""));
             if rest.is_empty() {
-                return Err("error while parsing precision: could not find end of precision specifier".to_owned());
+                return Err(
+                    "error while parsing precision: could not find end of precision specifier".to_owned(),
+                );
             }
             let precision = number.parse::<usize>().map_err(|_| {
                 format!(
@@ -114,17 +120,30 @@ fn read_clause(text: &str) -> Result<(Clause, &str), String> {
         b'x' => Clause::Hexadecimal { upper: false },
         b'X' => Clause::Hexadecimal { upper: true },
         b'o' => Clause::Octal,
-        other => return Err(format!("unrecognized formatting clause \"{}\"", char::from(other))),
+        other => {
+            return Err(format!(
+                "unrecognized formatting clause \"{}\"",
+                char::from(other)
+            ));
+        }
     };
     Ok((clause, rest.get(1..).unwrap_or_default()))
 }
 
 fn format<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    let [Value::String(format), Value::List(list)] = arguments else { return Err(Failure::no_such_overload()) };
-    let written = interpolate(format, list.len(), |index, clause| -> Result<String, FormatFailure> {
-        let value = list.get(index).ok_or_else(|| format!("index {index} out of range"))??;
-        Ok(write(&value, clause).map_err(|cause| format!("error during formatting: {cause}"))?)
-    });
+    let [Value::String(format), Value::List(list)] = arguments else {
+        return Err(Failure::no_such_overload());
+    };
+    let written = interpolate(
+        format,
+        list.len(),
+        |index, clause| -> Result<String, FormatFailure> {
+            let value = list
+                .get(index)
+                .ok_or_else(|| format!("index {index} out of range"))??;
+            Ok(write(&value, clause).map_err(|cause| format!("error during formatting: {cause}"))?)
+        },
+    );
     written.map(Value::string).map_err(|failure| failure.0)
 }
 
@@ -183,7 +202,11 @@ fn write(value: &Value<'_>, clause: Clause) -> Result<String, String> {
                 Value::Bytes(raw) => bytes(raw),
                 _ => return Err(refused()),
             };
-            Ok(if upper { written.to_ascii_uppercase() } else { written })
+            Ok(if upper {
+                written.to_ascii_uppercase()
+            } else {
+                written
+            })
         }
     }
 }
@@ -224,7 +247,9 @@ fn fixed(number: f64, precision: usize) -> String {
         Some(digits) => ("-", digits),
         None => ("", plain.as_str()),
     };
-    let (whole, fraction) = digits.split_once('.').map_or((digits, None), |(whole, part)| (whole, Some(part)));
+    let (whole, fraction) = digits
+        .split_once('.')
+        .map_or((digits, None), |(whole, part)| (whole, Some(part)));
     let mut grouped = String::from(sign);
     for (index, digit) in whole.chars().enumerate() {
         if index > 0 && (whole.len() - index) % 3 == 0 {
@@ -245,13 +270,17 @@ fn scientific(number: f64, precision: usize) -> String {
         return name.to_owned();
     }
     let plain = float_text(number, b'e', Some(precision));
-    let Some((mantissa, exponent)) = plain.split_once('e') else { return plain };
+    let Some((mantissa, exponent)) = plain.split_once('e') else {
+        return plain;
+    };
     const RAISED: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
     let raised: String = exponent
         .chars()
         .filter_map(|character| match character {
             '-' => Some('⁻'),
-            digit => digit.to_digit(10).and_then(|digit| RAISED.get(digit as usize).copied()),
+            digit => digit
+                .to_digit(10)
+                .and_then(|digit| RAISED.get(digit as usize).copied()),
         })
         .collect();
     format!("{mantissa}×10{raised}")
@@ -260,8 +289,10 @@ fn scientific(number: f64, precision: usize) -> String {
 fn text(value: &Value<'_>) -> Result<String, String> {
     match value {
         Value::List(list) => {
-            let items: Result<Vec<String>, String> =
-                list.iter().map(|item| member(&item.map_err(|failure| failure.to_string())?)).collect();
+            let items: Result<Vec<String>, String> = list
+                .iter()
+                .map(|item| member(&item.map_err(|failure| failure.to_string())?))
+                .collect();
             Ok(format!("[{}]", items?.join(", ")))
         }
         Value::Map(map) => {
@@ -269,12 +300,20 @@ fn text(value: &Value<'_>) -> Result<String, String> {
             for (key, value) in map.entries() {
                 let key = match &key {
                     Value::String(_) | Value::Bool(_) | Value::Int(_) | Value::Uint(_) => member(&key)?,
-                    other => return Err(format!("no formatting function for map key of type {}", other.type_name())),
+                    other => {
+                        return Err(format!(
+                            "no formatting function for map key of type {}",
+                            other.type_name()
+                        ));
+                    }
                 };
                 entries.push((key, member(&value.map_err(|failure| failure.to_string())?)?));
             }
             entries.sort();
-            let entries: Vec<String> = entries.into_iter().map(|(key, value)| format!("{key}:{value}")).collect();
+            let entries: Vec<String> = entries
+                .into_iter()
+                .map(|(key, value)| format!("{key}:{value}"))
+                .collect();
             Ok(format!("{{{}}}", entries.join(", ")))
         }
         Value::Null => Ok("null".to_owned()),
@@ -289,7 +328,10 @@ fn text(value: &Value<'_>) -> Result<String, String> {
         | Value::Type(_) => match to_string(std::slice::from_ref(value)) {
             Ok(Value::String(text)) => Ok(text.to_string()),
             Ok(_) => Err("could not convert argument to string".to_owned()),
-            Err(failure) => Err(format!("could not convert argument {} to string", quoted(&failure.to_string()))),
+            Err(failure) => Err(format!(
+                "could not convert argument {} to string",
+                quoted(&failure.to_string())
+            )),
         },
         other => Err(Clause::Text.refusal(other.type_name())),
     }
@@ -304,7 +346,9 @@ fn member(value: &Value<'_>) -> Result<String, String> {
     match value {
         Value::String(text) => Ok(quoted(text)),
         Value::Bytes(_) => Ok(format!("b{}", quoted(&text(value)?))),
-        Value::Double(number) if !number.is_finite() => Ok(quoted(&float_text(*number, b'f', Some(PRECISION)))),
+        Value::Double(number) if !number.is_finite() => {
+            Ok(quoted(&float_text(*number, b'f', Some(PRECISION))))
+        }
         Value::Double(number) => Ok(float_text(*number, b'f', Some(PRECISION))),
         Value::Timestamp(_) => Ok(format!("timestamp({})", quoted(&text(value)?))),
         Value::Duration(_) => Ok(format!("duration({})", quoted(&text(value)?))),

@@ -31,22 +31,42 @@ static FORMATS: [Format; 13] = [
         spelled: "dns1123LabelPrefix",
         check: |text| label(&without_dash(text), false),
     },
-    Format { name: "DNS1123Subdomain", expression_size: 60, spelled: "dns1123Subdomain", check: subdomain },
+    Format {
+        name: "DNS1123Subdomain",
+        expression_size: 60,
+        spelled: "dns1123Subdomain",
+        check: subdomain,
+    },
     Format {
         name: "DNS1123SubdomainPrefix",
         expression_size: 60,
         spelled: "dns1123SubdomainPrefix",
         check: |text| subdomain(&without_dash(text)),
     },
-    Format { name: "DNS1035Label", expression_size: 30, spelled: "dns1035Label", check: |text| label(text, true) },
+    Format {
+        name: "DNS1035Label",
+        expression_size: 30,
+        spelled: "dns1035Label",
+        check: |text| label(text, true),
+    },
     Format {
         name: "DNS1035LabelPrefix",
         expression_size: 30,
         spelled: "dns1035LabelPrefix",
         check: |text| label(&without_dash(text), true),
     },
-    Format { name: "QualifiedName", expression_size: 60, spelled: "qualifiedName", check: qualified_name },
-    Format { name: "LabelValue", expression_size: 40, spelled: "labelValue", check: label_value },
+    Format {
+        name: "QualifiedName",
+        expression_size: 60,
+        spelled: "qualifiedName",
+        check: qualified_name,
+    },
+    Format {
+        name: "LabelValue",
+        expression_size: 40,
+        spelled: "labelValue",
+        check: label_value,
+    },
     Format {
         name: "URI",
         expression_size: 1103,
@@ -65,7 +85,12 @@ static FORMATS: [Format; 13] = [
         spelled: "byte",
         check: |text| openapi("byte", text, "invalid base64"),
     },
-    Format { name: "date", expression_size: 71, spelled: "date", check: |text| openapi("date", text, "invalid date") },
+    Format {
+        name: "date",
+        expression_size: 71,
+        spelled: "date",
+        check: |text| openapi("date", text, "invalid date"),
+    },
     Format {
         name: "datetime",
         expression_size: 71,
@@ -90,7 +115,11 @@ pub(super) fn overload(id: &str) -> Option<Function> {
         "format-validate" => |arguments| match arguments {
             [Value::Format(format), Value::String(text)] => {
                 let wrong = (format.check)(text);
-                Ok(if wrong.is_empty() { Value::Optional(None) } else { Value::some(Value::strings(wrong)) })
+                Ok(if wrong.is_empty() {
+                    Value::Optional(None)
+                } else {
+                    Value::some(Value::strings(wrong))
+                })
             }
             _ => Err(Failure::no_such_overload()),
         },
@@ -136,15 +165,20 @@ fn openapi(format: &str, text: &str, message: &str) -> Vec<String> {
 pub(crate) fn decode_base64(text: &str) -> Result<Vec<u8>, String> {
     use base64::Engine as _;
     // Go's decoder passes over line breaks.
-    let text: String = text.chars().filter(|character| !matches!(character, '\r' | '\n')).collect();
-    base64::engine::general_purpose::STANDARD.decode(&text).map_err(|error| {
-        let at = match error {
-            base64::DecodeError::InvalidByte(at, _) | base64::DecodeError::InvalidLastSymbol(at, _) => at,
-            base64::DecodeError::InvalidLength(at) => at,
-            base64::DecodeError::InvalidPadding => text.len(),
-        };
-        format!("illegal base64 data at input byte {at}")
-    })
+    let text: String = text
+        .chars()
+        .filter(|character| !matches!(character, '\r' | '\n'))
+        .collect();
+    base64::engine::general_purpose::STANDARD
+        .decode(&text)
+        .map_err(|error| {
+            let at = match error {
+                base64::DecodeError::InvalidByte(at, _) | base64::DecodeError::InvalidLastSymbol(at, _) => at,
+                base64::DecodeError::InvalidLength(at) => at,
+                base64::DecodeError::InvalidPadding => text.len(),
+            };
+            format!("illegal base64 data at input byte {at}")
+        })
 }
 
 /// A prefix of a name may end with a dash, since something is put behind it.
@@ -167,7 +201,10 @@ fn too_long(limit: usize) -> String {
 
 fn broken(rule: &str, examples: &[&str], expression: &str) -> String {
     let examples: Vec<String> = examples.iter().map(|example| format!("'{example}', ")).collect();
-    format!("{rule} (e.g. {}regex used for validation is '{expression}')", examples.join(" or "))
+    format!(
+        "{rule} (e.g. {}regex used for validation is '{expression}')",
+        examples.join(" or ")
+    )
 }
 
 fn is_label(text: &str, first: fn(&u8) -> bool) -> bool {
@@ -239,7 +276,9 @@ fn is_name(text: &str) -> bool {
     let bytes = text.as_bytes();
     bytes.first().is_some_and(u8::is_ascii_alphanumeric)
         && bytes.last().is_some_and(u8::is_ascii_alphanumeric)
-        && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
+        && bytes
+            .iter()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
 }
 
 fn qualified_name(text: &str) -> Vec<String> {
@@ -252,7 +291,11 @@ fn qualified_name(text: &str) -> Vec<String> {
             if prefix.is_empty() {
                 wrong.push("prefix part must be non-empty".to_owned());
             } else {
-                wrong.extend(subdomain(prefix).into_iter().map(|one| format!("prefix part {one}")));
+                wrong.extend(
+                    subdomain(prefix)
+                        .into_iter()
+                        .map(|one| format!("prefix part {one}")),
+                );
             }
             name
         }
@@ -270,7 +313,10 @@ fn qualified_name(text: &str) -> Vec<String> {
         wrong.push(format!("name part {}", too_long(LABEL_LENGTH)));
     }
     if !is_name(name) {
-        wrong.push(format!("name part {}", broken(NAME_RULE, &examples, NAME_EXPRESSION)));
+        wrong.push(format!(
+            "name part {}",
+            broken(NAME_RULE, &examples, NAME_EXPRESSION)
+        ));
     }
     wrong
 }

@@ -13,7 +13,9 @@ pub(super) fn overload(id: &str) -> Option<Function> {
         "is_ip" => |arguments| Ok(Value::Bool(parse(text(arguments)?).is_ok())),
         "ip_is_canonical" => |arguments| {
             let text = text(arguments)?;
-            Ok(Value::Bool(parse(text).map_err(Failure::new)?.to_string() == text))
+            Ok(Value::Bool(
+                parse(text).map_err(Failure::new)?.to_string() == text,
+            ))
         },
         "ip_family" => |arguments| match arguments {
             [Value::Ip(address)] => Ok(Value::Int(if address.is_ipv4() { 4 } else { 6 })),
@@ -37,7 +39,10 @@ pub(super) fn overload(id: &str) -> Option<Function> {
             _ => Err(Failure::no_such_overload()),
         },
         "cidr_masked" => |arguments| match arguments {
-            [Value::Cidr { address, bits }] => Ok(Value::Cidr { address: masked(*address, *bits), bits: *bits }),
+            [Value::Cidr { address, bits }] => Ok(Value::Cidr {
+                address: masked(*address, *bits),
+                bits: *bits,
+            }),
             _ => Err(Failure::no_such_overload()),
         },
         _ => return None,
@@ -85,7 +90,9 @@ fn is_global_unicast(address: &IpAddr) -> bool {
 }
 
 fn contains_ip<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    let [Value::Cidr { address, bits }, other] = arguments else { return Err(Failure::no_such_overload()) };
+    let [Value::Cidr { address, bits }, other] = arguments else {
+        return Err(Failure::no_such_overload());
+    };
     let other = match other {
         Value::Ip(other) => *other,
         Value::String(text) => match parse(text) {
@@ -99,7 +106,9 @@ fn contains_ip<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
 }
 
 fn contains_cidr<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    let [Value::Cidr { address, bits }, other] = arguments else { return Err(Failure::no_such_overload()) };
+    let [Value::Cidr { address, bits }, other] = arguments else {
+        return Err(Failure::no_such_overload());
+    };
     let (other, other_bits) = match other {
         Value::Cidr { address, bits } => (*address, *bits),
         Value::String(text) => match cidr(text)? {
@@ -108,7 +117,9 @@ fn contains_cidr<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
         },
         _ => return Err(Failure::no_such_overload()),
     };
-    Ok(Value::Bool(*bits <= other_bits && in_network(*address, *bits, other)))
+    Ok(Value::Bool(
+        *bits <= other_bits && in_network(*address, *bits, other),
+    ))
 }
 
 fn in_network(network: IpAddr, bits: u8, address: IpAddr) -> bool {
@@ -131,9 +142,9 @@ fn masked(address: IpAddr, bits: u8) -> IpAddr {
 fn cidr<'a>(text: &str) -> Outcome<'a> {
     match parse_cidr(text) {
         Ok((address, bits)) => Ok(Value::Cidr { address, bits }),
-        Err(cause) => {
-            Err(Failure::new(format!("network address parse error during conversion from string: {cause}")))
-        }
+        Err(cause) => Err(Failure::new(format!(
+            "network address parse error during conversion from string: {cause}"
+        ))),
     }
 }
 
@@ -159,7 +170,10 @@ fn parse_cidr(text: &str) -> Result<(IpAddr, u8), String> {
         return Err(wrong("prefix length out of range"));
     }
     if is_mapped(address) {
-        return Err(format!("IPv4-mapped IPv6 address {} is not allowed", quoted(text)));
+        return Err(format!(
+            "IPv4-mapped IPv6 address {} is not allowed",
+            quoted(text)
+        ));
     }
     Ok((address, bits as u8))
 }
@@ -169,13 +183,23 @@ fn is_mapped(address: IpAddr) -> bool {
 }
 
 fn parse(text: &str) -> Result<IpAddr, String> {
-    let (address, zone) = read(text)
-        .map_err(|cause| format!("IP Address {} parse error during conversion from string: {cause}", quoted(text)))?;
+    let (address, zone) = read(text).map_err(|cause| {
+        format!(
+            "IP Address {} parse error during conversion from string: {cause}",
+            quoted(text)
+        )
+    })?;
     if zone {
-        return Err(format!("IP address {} with zone value is not allowed", quoted(text)));
+        return Err(format!(
+            "IP address {} with zone value is not allowed",
+            quoted(text)
+        ));
     }
     if is_mapped(address) {
-        return Err(format!("IPv4-mapped IPv6 address {} is not allowed", quoted(text)));
+        return Err(format!(
+            "IPv4-mapped IPv6 address {} is not allowed",
+            quoted(text)
+        ));
     }
     Ok(address)
 }
@@ -184,7 +208,11 @@ fn parse(text: &str) -> Result<IpAddr, String> {
 fn read(text: &str) -> Result<(IpAddr, bool), String> {
     let wrong = |cause: &str| format!("ParseAddr({}): {cause}", quoted(text));
     let wrong_at = |cause: &str, at: &str| {
-        if at.is_empty() { wrong(cause) } else { format!("{} (at {})", wrong(cause), quoted(at)) }
+        if at.is_empty() {
+            wrong(cause)
+        } else {
+            format!("{} (at {})", wrong(cause), quoted(at))
+        }
     };
     match text.bytes().find(|byte| matches!(byte, b'.' | b':' | b'%')) {
         Some(b'.') => {
@@ -225,7 +253,9 @@ fn read_v4(text: &str) -> Result<[u8; 4], Wrong<'_>> {
                 }
             }
             b'.' => {
-                let after_dot = index.checked_sub(1).is_none_or(|before| bytes.get(before) == Some(&b'.'));
+                let after_dot = index
+                    .checked_sub(1)
+                    .is_none_or(|before| bytes.get(before) == Some(&b'.'));
                 if after_dot || index + 1 == bytes.len() {
                     return Err(("IPv4 field must have at least one digit", at));
                 }
@@ -270,10 +300,16 @@ fn read_v6(text: &str) -> Result<[u8; 16], Wrong<'_>> {
         let (group, rest) = left.split_at_checked(digits).unwrap_or((left, ""));
         if rest.starts_with('.') {
             if gap.is_none() && bytes.len() != 12 {
-                return Err(("embedded IPv4 address must replace the final 2 fields of the address", left));
+                return Err((
+                    "embedded IPv4 address must replace the final 2 fields of the address",
+                    left,
+                ));
             }
             if bytes.len() + 4 > 16 {
-                return Err(("too many hex fields to fit an embedded IPv4 at the end of the address", left));
+                return Err((
+                    "too many hex fields to fit an embedded IPv4 at the end of the address",
+                    left,
+                ));
             }
             bytes.extend(read_v4(left)?);
             left = "";

@@ -92,13 +92,20 @@ fn extreme<'a>(arguments: &[Value<'a>], name: &str, beaten: Ordering) -> Outcome
 }
 
 fn index_of<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    let [Value::List(list), wanted] = arguments else { return Err(Failure::no_such_overload()) };
-    let found = list.values()?.iter().position(|item| equal(item, wanted) == Ok(true));
+    let [Value::List(list), wanted] = arguments else {
+        return Err(Failure::no_such_overload());
+    };
+    let found = list
+        .values()?
+        .iter()
+        .position(|item| equal(item, wanted) == Ok(true));
     Ok(Value::Int(found.map_or(-1, |index| index as i64)))
 }
 
 fn last_index_of<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    let [Value::List(list), wanted] = arguments else { return Err(Failure::no_such_overload()) };
+    let [Value::List(list), wanted] = arguments else {
+        return Err(Failure::no_such_overload());
+    };
     let items = list.values()?;
     let found = items.iter().rposition(|item| equal(item, wanted) == Ok(true));
     Ok(Value::Int(found.map_or(-1, |index| index as i64)))
@@ -118,16 +125,29 @@ fn slice<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
     if list.len() < to {
         return Err(wrong(&format!("list is length {}", list.len())));
     }
-    Ok(Value::list((from..to).filter_map(|index| list.get(index)).collect::<Result<_, _>>()?))
+    Ok(Value::list(
+        (from..to)
+            .filter_map(|index| list.get(index))
+            .collect::<Result<_, _>>()?,
+    ))
 }
 
 fn flatten<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
     let (list, depth) = match arguments {
         [Value::List(list)] => (list, 1),
         [Value::List(list), Value::Int(depth)] => (list, *depth),
-        [other] => return Err(Failure::new(format!("no such overload: {}.flatten()", other.type_name()))),
+        [other] => {
+            return Err(Failure::new(format!(
+                "no such overload: {}.flatten()",
+                other.type_name()
+            )));
+        }
         [one, other] => {
-            let message = format!("no such overload: {}.flatten({})", one.type_name(), other.type_name());
+            let message = format!(
+                "no such overload: {}.flatten({})",
+                one.type_name(),
+                other.type_name()
+            );
             return Err(Failure::new(message));
         }
         _ => return Err(Failure::no_such_overload()),
@@ -153,7 +173,9 @@ fn flatten_into<'a>(list: &List<'a>, depth: i64, flat: &mut Vec<Value<'a>>) -> R
 }
 
 fn range<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    let [Value::Int(end)] = arguments else { return Err(Failure::no_such_overload()) };
+    let [Value::Int(end)] = arguments else {
+        return Err(Failure::no_such_overload());
+    };
     if *end > LONGEST_RANGE {
         return Err(Failure::CostLimit);
     }
@@ -181,7 +203,9 @@ fn sort_by<'a>(list: &List<'a>, keys: &List<'a>) -> Outcome<'a> {
             keys.len()
         )));
     }
-    let Some(first) = keys.first() else { return Ok(Value::List(list.clone())) };
+    let Some(first) = keys.first() else {
+        return Ok(Value::List(list.clone()));
+    };
     let comparable = matches!(
         first,
         Value::Int(_)

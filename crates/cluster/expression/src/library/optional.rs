@@ -32,7 +32,9 @@ pub(super) fn overload(id: &str) -> Option<Function> {
 }
 
 fn end<'a>(arguments: &[Value<'a>], index: fn(usize) -> usize) -> Outcome<'a> {
-    let [Value::List(list)] = arguments else { return Err(Failure::no_such_overload()) };
+    let [Value::List(list)] = arguments else {
+        return Err(Failure::no_such_overload());
+    };
     match list.get(index(list.len())) {
         Some(item) => Ok(Value::some(item?)),
         None => Ok(Value::Optional(None)),
@@ -40,14 +42,19 @@ fn end<'a>(arguments: &[Value<'a>], index: fn(usize) -> usize) -> Outcome<'a> {
 }
 
 fn unwrap<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    let [Value::List(list)] = arguments else { return Err(Failure::no_such_overload()) };
+    let [Value::List(list)] = arguments else {
+        return Err(Failure::no_such_overload());
+    };
     let mut present = Vec::new();
     for item in list.iter() {
         match item? {
             Value::Optional(Some(value)) => present.push((*value).clone()),
             Value::Optional(None) => {}
             other => {
-                return Err(Failure::new(format!("value {} is not optional", crate::value::text::go(&other))));
+                return Err(Failure::new(format!(
+                    "value {} is not optional",
+                    crate::value::text::go(&other)
+                )));
             }
         }
     }

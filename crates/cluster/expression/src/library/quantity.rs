@@ -39,7 +39,10 @@ pub(super) fn overload(id: &str) -> Option<Function> {
     Some(match id {
         "string_to_quantity" => |arguments| match arguments {
             [Value::String(text)] => match Quantity::parse(text) {
-                Ok(amount) => Ok(Value::Quantity { amount: Arc::new(amount), computed: false }),
+                Ok(amount) => Ok(Value::Quantity {
+                    amount: Arc::new(amount),
+                    computed: false,
+                }),
                 Err(cause) => Err(Failure::new(cause)),
             },
             _ => Err(Failure::no_such_overload()),
@@ -55,7 +58,9 @@ pub(super) fn overload(id: &str) -> Option<Function> {
         "quantity_get_float" => |arguments| Ok(Value::Double(one(arguments)?.approximately())),
         "quantity_get_int" => |arguments| {
             let whole = one(arguments)?.whole();
-            whole.map(Value::Int).ok_or_else(|| Failure::new("cannot convert value to integer"))
+            whole
+                .map(Value::Int)
+                .ok_or_else(|| Failure::new("cannot convert value to integer"))
         },
         "quantity_is_integer" => |arguments| Ok(Value::Bool(one(arguments)?.whole().is_some())),
         "quantity_add" | "quantity_add_int" => |arguments| sum(arguments, false),
@@ -73,23 +78,37 @@ fn one<'b>(arguments: &'b [Value<'_>]) -> Result<&'b Quantity, Failure> {
 
 fn both(arguments: &[Value<'_>]) -> Result<Ordering, Failure> {
     match arguments {
-        [Value::Quantity { amount, .. }, Value::Quantity { amount: other, .. }] => Ok(amount.compare(other)),
+        [
+            Value::Quantity { amount, .. },
+            Value::Quantity { amount: other, .. },
+        ] => Ok(amount.compare(other)),
         _ => Err(Failure::no_such_overload()),
     }
 }
 
 fn sum<'a>(arguments: &[Value<'a>], negative: bool) -> Outcome<'a> {
     let (amount, mut other) = match arguments {
-        [Value::Quantity { amount, .. }, Value::Quantity { amount: other, .. }] => (amount, (**other).clone()),
-        [Value::Quantity { amount, .. }, Value::Int(other)] => {
-            (amount, Quantity { digits: BigInt::from(*other), power: 0, small: true })
-        }
+        [
+            Value::Quantity { amount, .. },
+            Value::Quantity { amount: other, .. },
+        ] => (amount, (**other).clone()),
+        [Value::Quantity { amount, .. }, Value::Int(other)] => (
+            amount,
+            Quantity {
+                digits: BigInt::from(*other),
+                power: 0,
+                small: true,
+            },
+        ),
         _ => return Err(Failure::no_such_overload()),
     };
     if negative {
         other.digits = -other.digits;
     }
-    Ok(Value::Quantity { amount: Arc::new(amount.add(&other)), computed: true })
+    Ok(Value::Quantity {
+        amount: Arc::new(amount.add(&other)),
+        computed: true,
+    })
 }
 
 impl std::fmt::Display for Quantity {
@@ -115,14 +134,22 @@ impl Quantity {
             return Err(FORMAT);
         }
         if text == "0" {
-            return Ok(Self { digits: BigInt::ZERO, power: 0, small: true });
+            return Ok(Self {
+                digits: BigInt::ZERO,
+                power: 0,
+                small: true,
+            });
         }
         let (binary, exponent) = unit(suffix).ok_or(SUFFIX)?;
         // Upstream writes a whole part of zeros as one.
         let whole = if whole.is_empty() { "0" } else { whole };
         let has_digits = unsigned.starts_with(|first: char| first.is_ascii_digit()) || !fraction.is_empty();
         let sure = if binary {
-            if fraction.is_empty() { 15 - whole.len() as i32 - (exponent as f32 * 3.0 / 10.0) as i32 - 1 } else { -1 }
+            if fraction.is_empty() {
+                15 - whole.len() as i32 - (exponent as f32 * 3.0 / 10.0) as i32 - 1
+            } else {
+                -1
+            }
         } else {
             SURE_DIGITS - (whole.len() + fraction.len()) as i32
         };
@@ -138,12 +165,20 @@ impl Quantity {
         }
         let small = sure >= 0 && power >= FINEST && i64::try_from(&value).is_ok();
         if small {
-            return Ok(Self { digits: value, power, small });
+            return Ok(Self {
+                digits: value,
+                power,
+                small,
+            });
         }
         if !has_digits {
             return Err(NUMBER);
         }
-        let mut amount = Self { digits: value, power, small: false };
+        let mut amount = Self {
+            digits: value,
+            power,
+            small: false,
+        };
         amount.round_up();
         if binary {
             amount.cut_down();
@@ -172,11 +207,26 @@ impl Quantity {
 
     /// Brings an amount in binary notation down to what 64 bits hold.
     fn cut_down(&mut self) {
-        let most = Self { digits: BigInt::from(i64::MAX), power: 0, small: false };
-        let magnitude = Self { digits: self.digits.magnitude().clone().into(), power: self.power, small: false };
+        let most = Self {
+            digits: BigInt::from(i64::MAX),
+            power: 0,
+            small: false,
+        };
+        let magnitude = Self {
+            digits: self.digits.magnitude().clone().into(),
+            power: self.power,
+            small: false,
+        };
         if magnitude.compare(&most) == Ordering::Greater {
             let negative = self.digits.sign() == Sign::Minus;
-            *self = if negative { Self { digits: -most.digits, ..most } } else { most };
+            *self = if negative {
+                Self {
+                    digits: -most.digits,
+                    ..most
+                }
+            } else {
+                most
+            };
         }
     }
 
@@ -190,7 +240,11 @@ impl Quantity {
 
     fn approximately(&self) -> f64 {
         let digits: f64 = self.digits.to_string().parse().unwrap_or(f64::NAN);
-        if self.power == 0 { digits } else { digits * 10_f64.powi(self.power) }
+        if self.power == 0 {
+            digits
+        } else {
+            digits * 10_f64.powi(self.power)
+        }
     }
 
     /// Returns the amount as a whole number, if it was written as one that 64 bits hold.
@@ -198,7 +252,8 @@ impl Quantity {
         if !self.small || self.power < 0 {
             return None;
         }
-        let scaled = &self.digits * BigInt::from(10).pow(u32::try_from(self.power).ok().filter(|power| *power < 20)?);
+        let scaled =
+            &self.digits * BigInt::from(10).pow(u32::try_from(self.power).ok().filter(|power| *power < 20)?);
         i64::try_from(scaled).ok()
     }
 
@@ -206,7 +261,10 @@ impl Quantity {
     fn aligned(&self, other: &Self) -> Option<(BigInt, BigInt, i32)> {
         let power = self.power.min(other.power);
         let scale = |amount: &Self| {
-            let difference = amount.power.checked_sub(power).filter(|difference| *difference <= WIDEST)?;
+            let difference = amount
+                .power
+                .checked_sub(power)
+                .filter(|difference| *difference <= WIDEST)?;
             Some(&amount.digits * BigInt::from(10).pow(difference.unsigned_abs()))
         };
         Some((scale(self)?, scale(other)?, power))
@@ -222,15 +280,25 @@ impl Quantity {
         }
         // So far apart that the power decides.
         let by_power = self.power.cmp(&other.power);
-        if self.sign() < 0 { by_power.reverse() } else { by_power }
+        if self.sign() < 0 {
+            by_power.reverse()
+        } else {
+            by_power
+        }
     }
 
     fn add(&self, other: &Self) -> Self {
         if other.sign() == 0 {
-            return Self { small: self.small && other.small, ..self.clone() };
+            return Self {
+                small: self.small && other.small,
+                ..self.clone()
+            };
         }
         if self.sign() == 0 {
-            return Self { small: self.small && other.small, ..other.clone() };
+            return Self {
+                small: self.small && other.small,
+                ..other.clone()
+            };
         }
         match self.aligned(other) {
             Some((one, two, power)) => {

@@ -22,8 +22,9 @@ pub(crate) fn compile(pattern: &str) -> Compiled {
     if let Some(found) = kept.get(pattern) {
         return found.clone();
     }
-    let compiled =
-        Expression::new(pattern.as_bytes()).map(Arc::new).map_err(|error| error.to_string().into_boxed_str());
+    let compiled = Expression::new(pattern.as_bytes())
+        .map(Arc::new)
+        .map_err(|error| error.to_string().into_boxed_str());
     if kept.len() >= MOST_KEPT {
         kept.clear();
     }
@@ -41,7 +42,9 @@ pub(super) fn overload(id: &str) -> Option<Function> {
 }
 
 fn matches<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    let [Value::String(text), Value::String(pattern)] = arguments else { return Err(Failure::no_such_overload()) };
+    let [Value::String(text), Value::String(pattern)] = arguments else {
+        return Err(Failure::no_such_overload());
+    };
     let expression = compile(pattern).map_err(Failure::Message)?;
     Ok(Value::Bool(expression.is_match(text.as_bytes())))
 }
@@ -51,9 +54,13 @@ fn illegal(cause: &str) -> Failure {
 }
 
 fn find<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    let [Value::String(text), Value::String(pattern)] = arguments else { return Err(Failure::no_such_overload()) };
+    let [Value::String(text), Value::String(pattern)] = arguments else {
+        return Err(Failure::no_such_overload());
+    };
     let expression = compile(pattern).map_err(|cause| illegal(&cause))?;
-    Ok(Value::string(String::from_utf8_lossy(expression.find(text.as_bytes()))))
+    Ok(Value::string(String::from_utf8_lossy(
+        expression.find(text.as_bytes()),
+    )))
 }
 
 fn find_all<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {

@@ -13,7 +13,9 @@ pub(super) fn overload(id: &str) -> Option<Function> {
         "string_to_semver" | "string_bool_to_semver" => {
             |arguments| Ok(Value::Semver(Arc::new(parse(arguments)?.map_err(Failure::new)?)))
         }
-        "is_semver_string" | "is_semver_string_bool" => |arguments| Ok(Value::Bool(parse(arguments)?.is_ok())),
+        "is_semver_string" | "is_semver_string_bool" => {
+            |arguments| Ok(Value::Bool(parse(arguments)?.is_ok()))
+        }
         "semver_is_greater_than" => |arguments| Ok(Value::Bool(compare(arguments)?.is_gt())),
         "semver_is_less_than" => |arguments| Ok(Value::Bool(compare(arguments)?.is_lt())),
         "semver_compare_to" => |arguments| Ok(Value::Int(compare(arguments)? as i64)),
@@ -61,7 +63,11 @@ fn normalized(text: &str) -> Result<String, String> {
             }
             let rest = part.trim_start_matches('0');
             let starts_with_digit = rest.starts_with(|first: char| first.is_ascii_digit());
-            if starts_with_digit { rest.to_owned() } else { format!("0{rest}") }
+            if starts_with_digit {
+                rest.to_owned()
+            } else {
+                format!("0{rest}")
+            }
         })
         .collect();
     if parts.len() < 3 && parts.last().is_some_and(|last| last.contains(['+', '-'])) {

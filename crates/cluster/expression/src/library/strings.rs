@@ -84,7 +84,9 @@ fn out_of_range(index: i64) -> Failure {
 }
 
 fn char_at<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    let [Value::String(text), Value::Int(index)] = arguments else { return Err(Failure::no_such_overload()) };
+    let [Value::String(text), Value::Int(index)] = arguments else {
+        return Err(Failure::no_such_overload());
+    };
     let position = usize::try_from(*index).map_err(|_| out_of_range(*index))?;
     match text.chars().nth(position) {
         Some(character) => Ok(Value::string(character.to_string())),
@@ -103,7 +105,9 @@ fn index_of<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
         return Ok(Value::Int(from));
     }
     let skipped = usize::try_from(from).map_err(|_| out_of_range(from))?;
-    let Some((start, _)) = text.char_indices().nth(skipped) else { return Ok(Value::Int(-1)) };
+    let Some((start, _)) = text.char_indices().nth(skipped) else {
+        return Ok(Value::Int(-1));
+    };
     let rest = text.get(start..).unwrap_or_default();
     Ok(Value::Int(match rest.find(&**part) {
         Some(found) => (skipped + rest.get(..found).unwrap_or_default().chars().count()) as i64,
@@ -130,7 +134,10 @@ fn last_index_of<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
         return Ok(Value::Int(-1));
     }
     // The match may begin at `last` at the latest, so what is searched ends a part's length behind it.
-    let end = text.char_indices().nth(last + part.chars().count()).map_or(text.len(), |(end, _)| end);
+    let end = text
+        .char_indices()
+        .nth(last + part.chars().count())
+        .map_or(text.len(), |(end, _)| end);
     let searched = text.get(..end).unwrap_or(text);
     Ok(Value::Int(match searched.rfind(&**part) {
         Some(found) => searched.get(..found).unwrap_or_default().chars().count() as i64,
@@ -141,7 +148,12 @@ fn last_index_of<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
 fn replace<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
     let (text, old, new, limit) = match arguments {
         [Value::String(text), Value::String(old), Value::String(new)] => (text, old, new, -1),
-        [Value::String(text), Value::String(old), Value::String(new), Value::Int(limit)] => (text, old, new, *limit),
+        [
+            Value::String(text),
+            Value::String(old),
+            Value::String(new),
+            Value::Int(limit),
+        ] => (text, old, new, *limit),
         _ => return Err(Failure::no_such_overload()),
     };
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
@@ -162,8 +174,14 @@ fn split<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
         let mut parts: Vec<&str> = Vec::new();
         let mut left: &str = text;
         while let Some(character) = left.chars().next() {
-            let end = if parts.len() + 1 >= limit { left.len() } else { character.len_utf8() };
-            let Some((part, rest)) = left.split_at_checked(end) else { break };
+            let end = if parts.len() + 1 >= limit {
+                left.len()
+            } else {
+                character.len_utf8()
+            };
+            let Some((part, rest)) = left.split_at_checked(end) else {
+                break;
+            };
             parts.push(part);
             left = rest;
         }
@@ -181,12 +199,20 @@ fn substring<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
     if let Some(end) = end
         && start > end
     {
-        return Err(Failure::new(format!("invalid substring range. start: {start}, end: {end}")));
+        return Err(Failure::new(format!(
+            "invalid substring range. start: {start}, end: {end}"
+        )));
     }
     let length = text.chars().count() as i64;
     let place = |index: i64| {
-        let position = usize::try_from(index).ok().filter(|_| index <= length).ok_or_else(|| out_of_range(index))?;
-        Ok(text.char_indices().nth(position).map_or(text.len(), |(place, _)| place))
+        let position = usize::try_from(index)
+            .ok()
+            .filter(|_| index <= length)
+            .ok_or_else(|| out_of_range(index))?;
+        Ok(text
+            .char_indices()
+            .nth(position)
+            .map_or(text.len(), |(place, _)| place))
     };
     let from = place(start)?;
     let to = place(end.unwrap_or(length))?;
@@ -207,7 +233,10 @@ fn join<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
         match item? {
             Value::String(text) => joined.push_str(&text),
             other => {
-                return Err(Failure::new(format!("join: invalid input: {}", crate::value::text::go(&other))));
+                return Err(Failure::new(format!(
+                    "join: invalid input: {}",
+                    crate::value::text::go(&other)
+                )));
             }
         }
     }

@@ -19,7 +19,9 @@ pub(crate) fn in_range(time: Timestamp) -> bool {
 
 pub(super) fn overload(id: &str) -> Option<Function> {
     Some(match id {
-        "timestamp_to_year" | "timestamp_to_year_with_tz" => |arguments| part(arguments, |at| i64::from(at.year())),
+        "timestamp_to_year" | "timestamp_to_year_with_tz" => {
+            |arguments| part(arguments, |at| i64::from(at.year()))
+        }
         "timestamp_to_month" | "timestamp_to_month_with_tz" => {
             |arguments| part(arguments, |at| i64::from(at.month()) - 1)
         }
@@ -35,11 +37,15 @@ pub(super) fn overload(id: &str) -> Option<Function> {
         "timestamp_to_day_of_week" | "timestamp_to_day_of_week_with_tz" => {
             |arguments| part(arguments, |at| i64::from(at.weekday().to_sunday_zero_offset()))
         }
-        "timestamp_to_hours" | "timestamp_to_hours_with_tz" => |arguments| part(arguments, |at| i64::from(at.hour())),
+        "timestamp_to_hours" | "timestamp_to_hours_with_tz" => {
+            |arguments| part(arguments, |at| i64::from(at.hour()))
+        }
         "timestamp_to_minutes" | "timestamp_to_minutes_with_tz" => {
             |arguments| part(arguments, |at| i64::from(at.minute()))
         }
-        "timestamp_to_seconds" | "timestamp_to_seconds_tz" => |arguments| part(arguments, |at| i64::from(at.second())),
+        "timestamp_to_seconds" | "timestamp_to_seconds_tz" => {
+            |arguments| part(arguments, |at| i64::from(at.second()))
+        }
         "timestamp_to_milliseconds" | "timestamp_to_milliseconds_with_tz" => {
             |arguments| part(arguments, |at| i64::from(at.subsec_nanosecond()) / 1_000_000)
         }
@@ -84,9 +90,17 @@ fn time_zone(text: &str) -> Result<TimeZone, Failure> {
             .ok_or_else(|| Failure::new(format!("strconv.Atoi: parsing \"{text}\": invalid syntax")))
     };
     let (hours, minutes) = (number(hours)?, number(minutes)?);
-    let minutes = if hours < 0 || text.starts_with('-') { -minutes } else { minutes };
-    let seconds = hours.saturating_mul(3600).saturating_add(minutes.saturating_mul(60));
-    Ok(TimeZone::fixed(Offset::from_seconds(seconds).map_err(|_| unknown())?))
+    let minutes = if hours < 0 || text.starts_with('-') {
+        -minutes
+    } else {
+        minutes
+    };
+    let seconds = hours
+        .saturating_mul(3600)
+        .saturating_add(minutes.saturating_mul(60));
+    Ok(TimeZone::fixed(
+        Offset::from_seconds(seconds).map_err(|_| unknown())?,
+    ))
 }
 
 /// Reads a duration as Go does: `1h30m`, `-1.5s`, `100ms`.
@@ -112,7 +126,10 @@ pub(crate) fn parse_go_duration(text: &str) -> Option<i64> {
         if number.is_empty() && fraction.is_empty() {
             return None;
         }
-        let end = rest.bytes().take_while(|byte| *byte != b'.' && !byte.is_ascii_digit()).count();
+        let end = rest
+            .bytes()
+            .take_while(|byte| *byte != b'.' && !byte.is_ascii_digit())
+            .count();
         let (unit, rest) = rest.split_at_checked(end)?;
         let nanoseconds: u64 = match unit {
             "ns" => 1,
@@ -123,12 +140,18 @@ pub(crate) fn parse_go_duration(text: &str) -> Option<i64> {
             "h" => 3_600_000_000_000,
             _ => return None,
         };
-        let whole: u64 = if number.is_empty() { 0 } else { number.parse().ok()? };
+        let whole: u64 = if number.is_empty() {
+            0
+        } else {
+            number.parse().ok()?
+        };
         let mut value = whole.checked_mul(nanoseconds)?;
         // What is beyond the precision of the fraction is dropped, as Go drops it.
         let (mut digits, mut scale) = (0_u64, 1_f64);
         for digit in fraction.bytes() {
-            let Some(next) = digits.checked_mul(10).and_then(|digits| digits.checked_add(u64::from(digit - b'0')))
+            let Some(next) = digits
+                .checked_mul(10)
+                .and_then(|digits| digits.checked_add(u64::from(digit - b'0')))
             else {
                 break;
             };
@@ -161,14 +184,23 @@ pub(crate) fn parse_openapi_duration(text: &str) -> Result<i64, String> {
     while let Some(start) = left.find(|character: char| character.is_ascii_digit()) {
         let rest = left.get(start..).unwrap_or_default();
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-        let number: i64 = rest.get(..digits).and_then(|number| number.parse().ok()).ok_or_else(wrong)?;
+        let number: i64 = rest
+            .get(..digits)
+            .and_then(|number| number.parse().ok())
+            .ok_or_else(wrong)?;
         let rest = rest.get(digits..).unwrap_or_default().trim_start();
-        let letters = rest.bytes().take_while(|byte| byte.is_ascii_alphabetic() || *byte >= 0x80).count();
+        let letters = rest
+            .bytes()
+            .take_while(|byte| byte.is_ascii_alphabetic() || *byte >= 0x80)
+            .count();
         let Some(unit) = rest.get(..letters).and_then(unit) else {
             left = rest;
             continue;
         };
-        total = number.checked_mul(unit).and_then(|value| total.checked_add(value)).ok_or_else(wrong)?;
+        total = number
+            .checked_mul(unit)
+            .and_then(|value| total.checked_add(value))
+            .ok_or_else(wrong)?;
         found = true;
         left = rest.get(letters..).unwrap_or_default();
     }
@@ -188,7 +220,9 @@ fn unit(word: &str) -> Option<i64> {
         (&["d"], "day", 86_400_000_000_000),
         (&["w", "wk"], "week", 604_800_000_000_000),
     ];
-    let found = units.into_iter().find(|(short, long, _)| short.contains(&word.as_str()) || word.starts_with(long));
+    let found = units
+        .into_iter()
+        .find(|(short, long, _)| short.contains(&word.as_str()) || word.starts_with(long));
     found.map(|(_, _, nanoseconds)| nanoseconds)
 }
 
@@ -197,7 +231,9 @@ pub(crate) fn parse_date(text: &str) -> Result<Timestamp, String> {
     let date: Option<jiff::civil::Date> = (text.len() == 10).then(|| text.parse().ok()).flatten();
     date.and_then(|date| date.to_zoned(TimeZone::UTC).ok())
         .map(|zoned| zoned.timestamp())
-        .ok_or_else(|| format!("parsing time \"{text}\" as \"2006-01-02\": cannot parse \"{text}\" as \"2006\""))
+        .ok_or_else(|| {
+            format!("parsing time \"{text}\" as \"2006-01-02\": cannot parse \"{text}\" as \"2006\"")
+        })
 }
 
 /// Reads a time as schemas with the format `date-time` allow it.
@@ -215,11 +251,21 @@ pub(crate) fn parse_openapi_time(text: &str) -> Result<Timestamp, String> {
 pub(crate) fn parse_rfc3339(text: &str) -> Option<Timestamp> {
     let bytes = text.as_bytes();
     let shape = |index: usize, byte: u8| bytes.get(index) == Some(&byte);
-    if !(text.is_ascii() && shape(4, b'-') && shape(7, b'-') && shape(10, b'T') && shape(13, b':') && shape(16, b':')) {
+    if !(text.is_ascii()
+        && shape(4, b'-')
+        && shape(7, b'-')
+        && shape(10, b'T')
+        && shape(13, b':')
+        && shape(16, b':'))
+    {
         return None;
     }
     let digits = [0..4, 5..7, 8..10, 11..13, 14..16, 17..19];
-    if !digits.into_iter().flatten().all(|index| bytes.get(index).is_some_and(u8::is_ascii_digit)) {
+    if !digits
+        .into_iter()
+        .flatten()
+        .all(|index| bytes.get(index).is_some_and(u8::is_ascii_digit))
+    {
         return None;
     }
     let rest = text.get(19..)?;
@@ -233,11 +279,12 @@ pub(crate) fn parse_rfc3339(text: &str) -> Option<Timestamp> {
         }
         None => ("", rest),
     };
-    let sound_zone = zone == "Z" || {
-        let zone = zone.as_bytes();
-        matches!(zone, [b'+' | b'-', h1, h2, b':', m1, m2]
+    let sound_zone = zone == "Z"
+        || {
+            let zone = zone.as_bytes();
+            matches!(zone, [b'+' | b'-', h1, h2, b':', m1, m2]
             if [h1, h2, m1, m2].into_iter().all(u8::is_ascii_digit) && (*h1, *h2) <= (b'2', b'4') && *m1 <= b'5')
-    };
+        };
     if !sound_zone || bytes.get(17) == Some(&b'6') {
         return None;
     }

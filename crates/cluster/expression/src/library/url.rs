@@ -11,14 +11,16 @@ use crate::value::{Failure, Map, Outcome, Value};
 pub(super) fn overload(id: &str) -> Option<Function> {
     Some(match id {
         "string_to_url" => |arguments| {
-            let [Value::String(text)] = arguments else { return Err(Failure::no_such_overload()) };
+            let [Value::String(text)] = arguments else {
+                return Err(Failure::no_such_overload());
+            };
             // An address must stand on its own, but only the general reading knows fragments.
             let parsed = Url::parse_request(&**text).and_then(|_| Url::parse(&**text));
             match parsed {
                 Ok(url) => Ok(Value::Url(Arc::new(url))),
-                Err(cause) => {
-                    Err(Failure::new(format!("URL parse error during conversion from string: {cause}")))
-                }
+                Err(cause) => Err(Failure::new(format!(
+                    "URL parse error during conversion from string: {cause}"
+                ))),
             }
         },
         "is_url_string" => |arguments| match arguments {
@@ -44,18 +46,31 @@ fn part<'a>(arguments: &[Value<'a>], read: fn(&Url) -> Vec<u8>) -> Outcome<'a> {
 
 fn port(url: &Url) -> Vec<u8> {
     let host = url.host.as_slice();
-    let Some(colon) = host.iter().rposition(|byte| *byte == b':') else { return Vec::new() };
+    let Some(colon) = host.iter().rposition(|byte| *byte == b':') else {
+        return Vec::new();
+    };
     let port = host.get(colon + 1..).unwrap_or_default();
-    if port.iter().all(u8::is_ascii_digit) { port.to_vec() } else { Vec::new() }
+    if port.iter().all(u8::is_ascii_digit) {
+        port.to_vec()
+    } else {
+        Vec::new()
+    }
 }
 
 fn query<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    let [Value::Url(url)] = arguments else { return Err(Failure::no_such_overload()) };
+    let [Value::Url(url)] = arguments else {
+        return Err(Failure::no_such_overload());
+    };
     let query = String::from_utf8_lossy(&url.query);
     let mut found: Vec<(String, Vec<String>)> = Vec::new();
-    for pair in query.split('&').filter(|pair| !pair.is_empty() && !pair.contains(';')) {
+    for pair in query
+        .split('&')
+        .filter(|pair| !pair.is_empty() && !pair.contains(';'))
+    {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let (Some(key), Some(value)) = (decode(key), decode(value)) else { continue };
+        let (Some(key), Some(value)) = (decode(key), decode(value)) else {
+            continue;
+        };
         match found.iter_mut().find(|(known, _)| *known == key) {
             Some((_, values)) => values.push(value),
             None => found.push((key, vec![value])),

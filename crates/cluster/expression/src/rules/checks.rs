@@ -31,7 +31,11 @@ pub struct Checks {
 pub fn check(schema: &Schema, path: &FieldPath, old_schema: Option<&Schema>) -> Vec<FieldError> {
     let mut checks = Checks::default();
     let mut errors = Vec::new();
-    let place = Place { cardinality: Some(1), uncorrelatable: None, is_unchanged: old_schema == Some(schema) };
+    let place = Place {
+        cardinality: Some(1),
+        uncorrelatable: None,
+        is_unchanged: old_schema == Some(schema),
+    };
     checks.walk(schema, path, true, &place, &mut errors);
     errors.extend(checks.finish(path));
     errors
@@ -45,26 +49,61 @@ struct Place {
 }
 
 impl Checks {
-    fn walk(&mut self, schema: &Schema, path: &FieldPath, root: bool, place: &Place, errors: &mut Vec<FieldError>) {
+    fn walk(
+        &mut self,
+        schema: &Schema,
+        path: &FieldPath,
+        root: bool,
+        place: &Place,
+        errors: &mut Vec<FieldError>,
+    ) {
         let demands = schema.demands.as_deref();
         let bounded = |most: Option<i64>| {
-            place.cardinality.zip(most).map(|(count, most)| count.saturating_mul(most.max(0) as u64))
+            place
+                .cardinality
+                .zip(most)
+                .map(|(count, most)| count.saturating_mul(most.max(0) as u64))
         };
         if let Some(values) = &schema.additional_properties {
             let cardinality = bounded(demands.and_then(|demands| demands.max_properties));
-            let below = Place { cardinality, uncorrelatable: place.uncorrelatable.clone(), ..*place };
-            self.walk(values.schema(), &path.child("additionalProperties"), false, &below, errors);
+            let below = Place {
+                cardinality,
+                uncorrelatable: place.uncorrelatable.clone(),
+                ..*place
+            };
+            self.walk(
+                values.schema(),
+                &path.child("additionalProperties"),
+                false,
+                &below,
+                errors,
+            );
         }
         for (name, property) in &schema.properties {
-            let below = Place { uncorrelatable: place.uncorrelatable.clone(), ..*place };
-            self.walk(property.schema(), &path.child("properties").key(name), false, &below, errors);
+            let below = Place {
+                uncorrelatable: place.uncorrelatable.clone(),
+                ..*place
+            };
+            self.walk(
+                property.schema(),
+                &path.child("properties").key(name),
+                false,
+                &below,
+                errors,
+            );
         }
         if let Some(items) = schema.items.as_ref().map(Reference::schema) {
             let cardinality = bounded(demands.and_then(|demands| demands.max_items));
             let is_keyed = matches!(schema.list_type, schema::ListType::Map(_));
-            let uncorrelatable =
-                place.uncorrelatable.clone().or_else(|| (!is_keyed).then(|| path.clone()));
-            let below = Place { cardinality, uncorrelatable, ..*place };
+            let uncorrelatable = place
+                .uncorrelatable
+                .clone()
+                .or_else(|| (!is_keyed).then(|| path.clone()));
+            let below = Place {
+                cardinality,
+                uncorrelatable,
+                ..*place
+            };
             self.walk(items, &path.child("items"), false, &below, errors);
         }
         if demands.is_some_and(|demands| !demands.rules.is_empty()) {
@@ -92,7 +131,9 @@ impl Checks {
 
 impl RuleChecks for Checks {
     fn check(&mut self, site: &RuleSite<'_>) -> Vec<FieldError> {
-        let Some(demands) = site.schema.demands.as_deref() else { return Vec::new() };
+        let Some(demands) = site.schema.demands.as_deref() else {
+            return Vec::new();
+        };
         let rules_path = site.path.child("x-kubernetes-validations");
         let Some(declared) = Declared::from_schema(site.schema, site.is_resource) else {
             let detail = "internal error: failed to construct type information for x-kubernetes-validations rules: \
@@ -117,20 +158,29 @@ impl RuleChecks for Checks {
                 errors.push(refused(path.child("messageExpression"), rule, error));
             } else if compiled.message.is_some() {
                 if !site.is_unchanged && compiled.message_cost > RULE_LIMIT {
-                    let detail = too_expensive("estimated messageExpression cost", compiled.message_cost, RULE_LIMIT);
+                    let detail = too_expensive(
+                        "estimated messageExpression cost",
+                        compiled.message_cost,
+                        RULE_LIMIT,
+                    );
                     errors.push(FieldError::forbidden(path.child("messageExpression"), detail));
                 }
                 self.observe(path.child("messageExpression"), compiled.message_cost);
             }
             if compiled.uses_old_self {
                 if let Some(above) = site.uncorrelatable {
-                    let detail =
-                        format!("oldSelf cannot be used on the uncorrelatable portion of the schema within {above}");
+                    let detail = format!(
+                        "oldSelf cannot be used on the uncorrelatable portion of the schema within {above}"
+                    );
                     errors.push(FieldError::invalid(path.child("rule"), &json!(rule.rule), detail));
                 }
             } else if let Some(optional) = rule.optional_old_self {
                 let detail = "may not be set if oldSelf is not used in rule";
-                errors.push(FieldError::invalid(path.child("optionalOldSelf"), &json!(optional), detail));
+                errors.push(FieldError::invalid(
+                    path.child("optionalOldSelf"),
+                    &json!(optional),
+                    detail,
+                ));
             }
         }
         errors
@@ -141,11 +191,17 @@ impl RuleChecks for Checks {
         if total <= SCHEMA_LIMIT {
             return Vec::new();
         }
-        let detail = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema";
-        let mut errors: Vec<FieldError> =
-            expensive.into_iter().map(|(path, _)| FieldError::forbidden(path, detail)).collect();
+        let detail =
+            "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema";
+        let mut errors: Vec<FieldError> = expensive
+            .into_iter()
+            .map(|(path, _)| FieldError::forbidden(path, detail))
+            .collect();
         let name = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema";
-        errors.push(FieldError::forbidden(path.clone(), too_expensive(name, total, SCHEMA_LIMIT)));
+        errors.push(FieldError::forbidden(
+            path.clone(),
+            too_expensive(name, total, SCHEMA_LIMIT),
+        ));
         errors
     }
 
@@ -156,7 +212,9 @@ impl RuleChecks for Checks {
         is_resource: bool,
         default: &Value,
     ) -> Vec<FieldError> {
-        Compiled::new(schema, is_resource).validate(path, default, None).errors
+        Compiled::new(schema, is_resource)
+            .validate(path, default, None)
+            .errors
     }
 }
 
@@ -182,8 +240,10 @@ fn refused(path: FieldPath, rule: &Rule, detail: &str) -> FieldError {
     .into_iter()
     .enumerate()
     .collect();
-    let written: Vec<String> =
-        fields.into_values().map(|(name, value)| format!("\"{name}\":{}", go_json(&value))).collect();
+    let written: Vec<String> = fields
+        .into_values()
+        .map(|(name, value)| format!("\"{name}\":{}", go_json(&value)))
+        .collect();
     FieldError {
         kind: schema::FieldErrorKind::Invalid,
         field: path,

@@ -45,14 +45,22 @@ pub(super) struct CompiledRule {
 /// Compiles rules for a value that the schema declares.
 pub(super) fn compile(rules: &[Rule], schema: &Schema, declared: &Arc<Declared>) -> Vec<CompiledRule> {
     let of = declared.named(SELF_TYPE);
-    let plain = Scope::default().with("self", of.clone()).with("oldSelf", of.clone());
-    let optional = Scope::default().with("self", of.clone()).with("oldSelf", Type::optional(of));
+    let plain = Scope::default()
+        .with("self", of.clone())
+        .with("oldSelf", of.clone());
+    let optional = Scope::default()
+        .with("self", of.clone())
+        .with("oldSelf", Type::optional(of));
     // At least a comma stands between two values.
     let most_places = (LARGEST_REQUEST / (declared.smallest_size + 1)) as u64;
     rules
         .iter()
         .map(|rule| {
-            let scope = if rule.optional_old_self == Some(true) { &optional } else { &plain };
+            let scope = if rule.optional_old_self == Some(true) {
+                &optional
+            } else {
+                &plain
+            };
             compile_one(rule, schema, declared, scope, most_places)
         })
         .collect()
@@ -126,11 +134,12 @@ fn read(text: &str, scope: &Scope) -> Result<Checked, crate::syntax::Issues> {
 }
 
 fn compile_message(text: &str, scope: &Scope, declared: &Arc<Declared>) -> Result<(Program, u64), String> {
-    let checked = read(text, scope).map_err(|issues| format!("messageExpression compilation failed: {issues}"))?;
+    let checked =
+        read(text, scope).map_err(|issues| format!("messageExpression compilation failed: {issues}"))?;
     if *checked.result_type() != Type::String {
         return Err("messageExpression must evaluate to a string".to_owned());
     }
-    let program =
-        plan(&checked, &VARIABLES).map_err(|failure| format!("messageExpression instantiation failed: {failure}"))?;
+    let program = plan(&checked, &VARIABLES)
+        .map_err(|failure| format!("messageExpression instantiation failed: {failure}"))?;
     Ok((program, estimate(&checked, declared).most))
 }

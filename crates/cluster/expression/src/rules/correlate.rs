@@ -23,7 +23,10 @@ pub(super) struct Ratchet<'a> {
 impl<'a> Ratchet<'a> {
     /// Starts at the root of an update.
     pub(super) fn new(new: &'a Value, old: &'a Value, schema: &'a Schema) -> Self {
-        Self { current: Some(Correlated { new, old, schema }), above: None }
+        Self {
+            current: Some(Correlated { new, old, schema }),
+            above: None,
+        }
     }
 
     /// Returns whether what is wrong at this place was wrong before, so that it is let through.
@@ -37,7 +40,10 @@ impl<'a> Ratchet<'a> {
             None => self,
             // Both objects were converted to the same version, so these tell nothing.
             Some(_) if self.above.is_none() && matches!(name, "apiVersion" | "kind") => Self::default(),
-            Some(pair) => Self { current: pair.key(name), above: Some(pair) },
+            Some(pair) => Self {
+                current: pair.key(name),
+                above: Some(pair),
+            },
         }
     }
 
@@ -45,28 +51,42 @@ impl<'a> Ratchet<'a> {
     pub(super) fn index(self, index: usize) -> Self {
         match self.current {
             None => self,
-            Some(pair) => Self { current: pair.index(index), above: Some(pair) },
+            Some(pair) => Self {
+                current: pair.index(index),
+                above: Some(pair),
+            },
         }
     }
 
     /// Stays, but below an `allOf`, where only what is above counts.
     pub(super) fn in_all_of(self) -> Self {
-        Self { current: None, above: self.above }
+        Self {
+            current: None,
+            above: self.above,
+        }
     }
 }
 
 impl<'a> Correlated<'a> {
     fn key(self, name: &str) -> Option<Self> {
         let (new, old) = (self.new.as_object()?.get(name)?, self.old.as_object()?.get(name)?);
-        let schema =
-            self.schema.properties.get(name).or(self.schema.additional_properties.as_ref()).map(Reference::schema)?;
+        let schema = self
+            .schema
+            .properties
+            .get(name)
+            .or(self.schema.additional_properties.as_ref())
+            .map(Reference::schema)?;
         Some(Self { new, old, schema })
     }
 
     fn index(self, index: usize) -> Option<Self> {
         let new = self.new.as_array()?.get(index)?;
         let old = KeyedItems::new(self.schema, self.old.as_array()).get(new)?;
-        Some(Self { new, old, schema: self.schema.items.as_ref()?.schema() })
+        Some(Self {
+            new,
+            old,
+            schema: self.schema.items.as_ref()?.schema(),
+        })
     }
 
     fn is_equal(self) -> bool {
@@ -76,9 +96,18 @@ impl<'a> Correlated<'a> {
                     return false;
                 }
                 let keyed = KeyedItems::new(self.schema, Some(old));
-                let (Some(items), true) = (&self.schema.items, keyed.is_keyed()) else { return new == old };
+                let (Some(items), true) = (&self.schema.items, keyed.is_keyed()) else {
+                    return new == old;
+                };
                 new.iter().all(|new| {
-                    keyed.get(new).is_some_and(|old| Self { new, old, schema: items.schema() }.is_equal())
+                    keyed.get(new).is_some_and(|old| {
+                        Self {
+                            new,
+                            old,
+                            schema: items.schema(),
+                        }
+                        .is_equal()
+                    })
                 })
             }
             (Value::Object(new), Value::Object(old)) => {
@@ -98,7 +127,10 @@ pub(super) struct KeyedItems<'a> {
 impl<'a> KeyedItems<'a> {
     pub(super) fn new(schema: &'a Schema, items: Option<&'a Vec<Value>>) -> Self {
         let (ListType::Map(keys), Some(items)) = (&schema.list_type, items) else {
-            return Self { keys: &[], items: HashMap::new() };
+            return Self {
+                keys: &[],
+                items: HashMap::new(),
+            };
         };
         let mut keyed = HashMap::with_capacity(items.len());
         for item in items {

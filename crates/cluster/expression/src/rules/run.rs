@@ -6,10 +6,10 @@ use schema::structural::Rule;
 use schema::{FieldError, FieldErrorKind, FieldPath, Schema, Type};
 use serde_json::Value as Json;
 
+use super::Findings;
 use super::compile::CompiledRule;
 use super::correlate::{KeyedItems, Ratchet};
 use super::tree::{Compiled, Node};
-use super::Findings;
 use crate::cost::{PER_CALL_LIMIT, RUNTIME_BUDGET};
 use crate::evaluate::run;
 use crate::value::{Failure, Outcome, Value, json};
@@ -37,7 +37,11 @@ impl Compiled {
         budget: i64,
         limit: u64,
     ) -> Findings {
-        let mut runner = Runner { findings: Findings::default(), budget, limit };
+        let mut runner = Runner {
+            findings: Findings::default(),
+            budget,
+            limit,
+        };
         if let Some(root) = &self.root {
             let ratchet = match old {
                 Some(old) => Ratchet::new(value, old, &root.schema),
@@ -77,7 +81,13 @@ impl Runner {
                 let Some(below) = &node.items else { return Ok(()) };
                 let keyed = KeyedItems::new(&node.schema, old.and_then(Json::as_array));
                 for (index, item) in items.iter().enumerate() {
-                    self.node(below, &path.index(index), item, keyed.get(item), ratchet.index(index))?;
+                    self.node(
+                        below,
+                        &path.index(index),
+                        item,
+                        keyed.get(item),
+                        ratchet.index(index),
+                    )?;
                 }
             }
             Json::Object(fields) => {
@@ -110,17 +120,30 @@ impl Runner {
         let old = old.filter(|old| !old.is_null());
         let kind = type_name(&node.schema);
         if let Some(error) = node.error {
-            self.findings.errors.push(invalid(path, kind, format!("rule compiler initialization error: {error}")));
+            self.findings.errors.push(invalid(
+                path,
+                kind,
+                format!("rule compiler initialization error: {error}"),
+            ));
             return Ok(());
         }
         if node.rules.is_empty() {
             return Ok(());
         }
         if self.budget <= 0 {
-            self.findings.errors.push(invalid(path, kind, OUT_OF_BUDGET.to_owned()));
+            self.findings
+                .errors
+                .push(invalid(path, kind, OUT_OF_BUDGET.to_owned()));
             return Err(Stop);
         }
-        let place = Place { node, path, value, old, ratchet, kind };
+        let place = Place {
+            node,
+            path,
+            value,
+            old,
+            ratchet,
+            kind,
+        };
         for compiled in &node.rules {
             self.rule(&place, compiled)?;
         }
@@ -130,17 +153,27 @@ impl Runner {
     fn rule(&mut self, place: &Place<'_>, compiled: &CompiledRule) -> Result<(), Stop> {
         let Place { path, kind, .. } = *place;
         if let Some(error) = &compiled.error {
-            self.findings.errors.push(invalid(path, kind, format!("rule compile error: {error}")));
+            self.findings
+                .errors
+                .push(invalid(path, kind, format!("rule compile error: {error}")));
             return Ok(());
         }
-        let Some(program) = &compiled.program else { return Ok(()) };
+        let Some(program) = &compiled.program else {
+            return Ok(());
+        };
         let optional = compiled.rule.optional_old_self == Some(true);
         if compiled.uses_old_self && place.old.is_none() && !optional {
             return Ok(());
         }
-        let evaluated = run(program, &|variable| place.variable(variable, optional), self.limit);
+        let evaluated = run(
+            program,
+            &|variable| place.variable(variable, optional),
+            self.limit,
+        );
         if i64::try_from(evaluated.cost).map_or(true, |cost| cost > self.budget) {
-            self.findings.errors.push(invalid(path, kind, OUT_OF_BUDGET.to_owned()));
+            self.findings
+                .errors
+                .push(invalid(path, kind, OUT_OF_BUDGET.to_owned()));
             return Err(Stop);
         }
         self.budget -= evaluated.cost as i64;
@@ -223,7 +256,10 @@ impl Runner {
                 message.to_owned()
             }
         });
-        report(&mut self.findings, error(path, place, detail, compiled.rule.reason.as_deref()));
+        report(
+            &mut self.findings,
+            error(path, place, detail, compiled.rule.reason.as_deref()),
+        );
         Ok(())
     }
 }
@@ -271,7 +307,11 @@ fn invalid(path: &FieldPath, kind: &str, detail: String) -> FieldError {
 
 /// Returns how messages call a rule: by its message, or by itself.
 fn shown(rule: &Rule) -> &str {
-    if rule.message.is_empty() { rule.rule.trim() } else { rule.message.trim() }
+    if rule.message.is_empty() {
+        rule.rule.trim()
+    } else {
+        rule.message.trim()
+    }
 }
 
 fn error(path: FieldPath, place: &Place<'_>, detail: String, reason: Option<&str>) -> FieldError {
@@ -283,9 +323,17 @@ fn error(path: FieldPath, place: &Place<'_>, detail: String, reason: Option<&str
     match reason {
         Some("FieldValueForbidden") => FieldError::forbidden(path, detail),
         Some("FieldValueRequired") => FieldError::required(path, detail),
-        Some("FieldValueDuplicate") => {
-            FieldError { kind: FieldErrorKind::Duplicate, field: path, value, detail: String::new() }
-        }
-        _ => FieldError { kind: FieldErrorKind::Invalid, field: path, value, detail },
+        Some("FieldValueDuplicate") => FieldError {
+            kind: FieldErrorKind::Duplicate,
+            field: path,
+            value,
+            detail: String::new(),
+        },
+        _ => FieldError {
+            kind: FieldErrorKind::Invalid,
+            field: path,
+            value,
+            detail,
+        },
     }
 }

@@ -38,7 +38,9 @@ impl Compiled {
         }
         let declared = Declared::from_schema(schema, is_resource);
         let schema = Arc::new(schema.clone());
-        Self { root: node(&schema, &schema, is_resource, declared.as_ref()) }
+        Self {
+            root: node(&schema, &schema, is_resource, declared.as_ref()),
+        }
     }
 
     /// Returns whether there is nothing to run.
@@ -50,7 +52,10 @@ impl Compiled {
 /// Returns whether there are rules in the schema.
 pub(super) fn has_rules(schema: &Schema) -> bool {
     let reference = |reference: &Reference| has_rules(reference.schema());
-    schema.demands.as_ref().is_some_and(|demands| !demands.rules.is_empty())
+    schema
+        .demands
+        .as_ref()
+        .is_some_and(|demands| !demands.rules.is_empty())
         || schema.items.as_ref().is_some_and(reference)
         || schema.additional_properties.as_ref().is_some_and(reference)
         || schema.properties.values().any(reference)
@@ -64,12 +69,20 @@ fn shared(reference: &Reference) -> Arc<Schema> {
 }
 
 /// Makes the node of a place. Its rules come from `source`, which is the schema itself or a part of its `allOf`.
-fn node(source: &Schema, schema: &Arc<Schema>, is_resource: bool, declared: Option<&Arc<Declared>>) -> Option<Node> {
+fn node(
+    source: &Schema,
+    schema: &Arc<Schema>,
+    is_resource: bool,
+    declared: Option<&Arc<Declared>>,
+) -> Option<Node> {
     let demands = source.demands.as_deref();
     let written = demands.map_or(&[] as &[_], |demands| &demands.rules);
     let (rules, error) = match declared {
         _ if written.is_empty() => (Vec::new(), None),
-        None => (Vec::new(), Some("failed to convert to declType for CEL validation rules")),
+        None => (
+            Vec::new(),
+            Some("failed to convert to declType for CEL validation rules"),
+        ),
         Some(declared) => (compile(written, schema, declared), None),
     };
     let element = declared.and_then(|declared| match &declared.kind {
@@ -86,7 +99,9 @@ fn node(source: &Schema, schema: &Arc<Schema>, is_resource: bool, declared: Opti
     let values = below(&source.additional_properties, &schema.additional_properties);
     let mut properties = BTreeMap::new();
     for (name, source) in &source.properties {
-        let Some(reference) = schema.properties.get(name) else { continue };
+        let Some(reference) = schema.properties.get(name) else {
+            continue;
+        };
         let property = shared(reference);
         let made = match escape(name) {
             Some(escaped) => match declared.map(|declared| &declared.kind) {
@@ -96,18 +111,34 @@ fn node(source: &Schema, schema: &Arc<Schema>, is_resource: bool, declared: Opti
             None => Declared::from_schema(&property, property.embedded_resource),
         };
         let Some(made) = made else { continue };
-        if let Some(found) = node(source.schema(), &property, property.embedded_resource, Some(&made)) {
+        if let Some(found) = node(
+            source.schema(),
+            &property,
+            property.embedded_resource,
+            Some(&made),
+        ) {
             properties.insert(name.clone(), found);
         }
     }
     let all_of = demands.map_or(&[] as &[_], |demands| &demands.all_of);
-    let all_of: Vec<Node> =
-        all_of.iter().filter_map(|part| node(part, schema, is_resource, declared)).collect();
+    let all_of: Vec<Node> = all_of
+        .iter()
+        .filter_map(|part| node(part, schema, is_resource, declared))
+        .collect();
     let empty = rules.is_empty()
         && error.is_none()
         && items.is_none()
         && values.is_none()
         && properties.is_empty()
         && all_of.is_empty();
-    (!empty).then(|| Node { schema: schema.clone(), rules, error, is_resource, all_of, items, values, properties })
+    (!empty).then(|| Node {
+        schema: schema.clone(),
+        rules,
+        error,
+        is_resource,
+        all_of,
+        items,
+        values,
+        properties,
+    })
 }

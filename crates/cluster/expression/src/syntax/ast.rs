@@ -114,7 +114,11 @@ impl Expression {
     pub(crate) fn qualified_name(&self) -> Option<String> {
         match &self.kind {
             Kind::Identifier(name) => Some(name.to_string()),
-            Kind::Select { operand, field, test: false } => {
+            Kind::Select {
+                operand,
+                field,
+                test: false,
+            } => {
                 let mut name = operand.qualified_name()?;
                 name.push('.');
                 name.push_str(field);
@@ -130,7 +134,9 @@ impl Expression {
         match &self.kind {
             Kind::Literal(_) | Kind::Identifier(_) => {}
             Kind::Select { operand, .. } => operand.walk(visit),
-            Kind::Call { target, arguments, .. } => {
+            Kind::Call {
+                target, arguments, ..
+            } => {
                 if let Some(target) = target {
                     target.walk(visit);
                 }

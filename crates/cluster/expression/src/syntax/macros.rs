@@ -45,7 +45,14 @@ pub(super) fn expand(
             make.optional_map(&function, *target, arguments)
         }
         ("sortBy", Some(target), arguments) if arguments.len() == 2 => make.sort_by(*target, arguments),
-        (_, target, arguments) => Ok(Expression { id, kind: Kind::Call { function, target, arguments } }),
+        (_, target, arguments) => Ok(Expression {
+            id,
+            kind: Kind::Call {
+                function,
+                target,
+                arguments,
+            },
+        }),
     }
 }
 
@@ -57,7 +64,10 @@ struct Maker<'a> {
 
 impl Maker<'_> {
     fn node(&mut self, kind: Kind) -> Expression {
-        Expression { id: self.source.place(self.offset), kind }
+        Expression {
+            id: self.source.place(self.offset),
+            kind,
+        }
     }
 
     fn literal(&mut self, literal: Literal) -> Expression {
@@ -73,11 +83,19 @@ impl Maker<'_> {
     }
 
     fn call(&mut self, function: &str, arguments: Vec<Expression>) -> Expression {
-        self.node(Kind::Call { function: function.into(), target: None, arguments })
+        self.node(Kind::Call {
+            function: function.into(),
+            target: None,
+            arguments,
+        })
     }
 
     fn member_call(&mut self, target: Expression, function: &str, arguments: Vec<Expression>) -> Expression {
-        self.node(Kind::Call { function: function.into(), target: Some(Box::new(target)), arguments })
+        self.node(Kind::Call {
+            function: function.into(),
+            target: Some(Box::new(target)),
+            arguments,
+        })
     }
 
     fn list(&mut self, elements: Vec<Expression>) -> Expression {
@@ -90,7 +108,9 @@ impl Maker<'_> {
     }
 
     fn variable(&self, argument: &Expression, otherwise: &str) -> Result<Arc<str>, Issue> {
-        let Kind::Identifier(name) = &argument.kind else { return Err(self.issue(argument, otherwise)) };
+        let Kind::Identifier(name) = &argument.kind else {
+            return Err(self.issue(argument, otherwise));
+        };
         if &**name == ACCUMULATOR || &**name == OLD_ACCUMULATOR {
             return Err(self.issue(argument, OVERWRITES));
         }
@@ -109,7 +129,9 @@ impl Maker<'_> {
         let [first, others @ ..] = names.as_slice() else {
             return Err(self.source.issue_at(self.offset, otherwise.to_owned()));
         };
-        let Some(second) = others.first() else { return Ok((self.variable(first, otherwise)?, None)) };
+        let Some(second) = others.first() else {
+            return Ok((self.variable(first, otherwise)?, None));
+        };
         let simple = |argument: &Expression| match &argument.kind {
             Kind::Identifier(name) => Ok(name.clone()),
             _ => Err(self.issue(argument, otherwise)),
@@ -118,16 +140,26 @@ impl Maker<'_> {
         if one == two {
             return Err(self.issue(second, &format!("duplicate variable name: {one}")));
         }
-        Ok((self.variable(first, otherwise)?, Some(self.variable(second, otherwise)?)))
+        Ok((
+            self.variable(first, otherwise)?,
+            Some(self.variable(second, otherwise)?),
+        ))
     }
 
     fn has(&mut self, mut arguments: Vec<Expression>) -> Result<Expression, Issue> {
         match arguments.pop() {
-            Some(Expression { kind: Kind::Select { operand, field, .. }, .. }) => {
-                Ok(self.node(Kind::Select { operand, field, test: true }))
-            }
+            Some(Expression {
+                kind: Kind::Select { operand, field, .. },
+                ..
+            }) => Ok(self.node(Kind::Select {
+                operand,
+                field,
+                test: true,
+            })),
             Some(other) => Err(self.issue(&other, "invalid argument to has() macro")),
-            None => Err(self.source.issue_at(self.offset, "invalid argument to has() macro".to_owned())),
+            None => Err(self
+                .source
+                .issue_at(self.offset, "invalid argument to has() macro".to_owned())),
         }
     }
 
@@ -221,7 +253,9 @@ impl Maker<'_> {
     fn map(&mut self, range: Expression, mut arguments: Vec<Expression>) -> Result<Expression, Issue> {
         let variables = self.variables(&mut arguments, 1, "argument is not an identifier")?;
         let Some(transform) = arguments.pop() else {
-            return Err(self.source.issue_at(self.offset, "argument is not an identifier".to_owned()));
+            return Err(self
+                .source
+                .issue_at(self.offset, "argument is not an identifier".to_owned()));
         };
         let filter = arguments.pop();
         let start = self.list(Vec::new());
@@ -234,7 +268,9 @@ impl Maker<'_> {
         let item = arguments.first().cloned();
         let variables = self.variables(&mut arguments, 1, "argument is not an identifier")?;
         let (Some(filter), Some(item)) = (arguments.pop(), item) else {
-            return Err(self.source.issue_at(self.offset, "argument is not an identifier".to_owned()));
+            return Err(self
+                .source
+                .issue_at(self.offset, "argument is not an identifier".to_owned()));
         };
         let start = self.list(Vec::new());
         let (folded, item) = (self.accumulator(), self.list(vec![item]));
@@ -258,12 +294,18 @@ impl Maker<'_> {
         let (start, step) = match function {
             "transformList" => {
                 let item = self.list(vec![transform]);
-                (self.list(Vec::new()), self.call(operator::ADD, vec![folded, item]))
+                (
+                    self.list(Vec::new()),
+                    self.call(operator::ADD, vec![folded, item]),
+                )
             }
             "transformMap" => {
                 let key = self.identifier(&variables.0);
                 let start = self.node(Kind::Map { entries: Vec::new() });
-                (start, self.call(operator::MAP_INSERT, vec![folded, key, transform]))
+                (
+                    start,
+                    self.call(operator::MAP_INSERT, vec![folded, key, transform]),
+                )
             }
             _ => {
                 let start = self.node(Kind::Map { entries: Vec::new() });
@@ -298,16 +340,25 @@ impl Maker<'_> {
     ) -> Result<Expression, Issue> {
         let (transform, variable) = (arguments.pop(), arguments.pop());
         let (Some(transform), Some(variable)) = (transform, variable) else {
-            return Err(self.source.issue_at(self.offset, format!("{function}() takes two arguments")));
+            return Err(self
+                .source
+                .issue_at(self.offset, format!("{function}() takes two arguments")));
         };
         let Kind::Identifier(name) = &variable.kind else {
-            return Err(self.issue(&variable, &format!("{function}() variable name must be a simple identifier")));
+            return Err(self.issue(
+                &variable,
+                &format!("{function}() variable name must be a simple identifier"),
+            ));
         };
         let again = self.copy(&target);
         let present = self.member_call(target, "hasValue", Vec::new());
         let value = self.member_call(again, "value", Vec::new());
         let bound = self.bind(name, value, transform);
-        let mapped = if function == "optMap" { self.call("optional.of", vec![bound]) } else { bound };
+        let mapped = if function == "optMap" {
+            self.call("optional.of", vec![bound])
+        } else {
+            bound
+        };
         let absent = self.call("optional.none", Vec::new());
         Ok(self.call(operator::CONDITIONAL, vec![present, mapped, absent]))
     }
@@ -315,10 +366,15 @@ impl Maker<'_> {
     fn sort_by(&mut self, target: Expression, arguments: Vec<Expression>) -> Result<Expression, Issue> {
         let sortable = matches!(
             target.kind,
-            Kind::List { .. } | Kind::Select { .. } | Kind::Identifier(_) | Kind::Comprehension(_) | Kind::Call { .. }
+            Kind::List { .. }
+                | Kind::Select { .. }
+                | Kind::Identifier(_)
+                | Kind::Comprehension(_)
+                | Kind::Call { .. }
         );
         if !sortable {
-            let message = "sortBy can only be applied to a list, identifier, comprehension, call or select expression";
+            let message =
+                "sortBy can only be applied to a list, identifier, comprehension, call or select expression";
             return Err(self.issue(&target, message));
         }
         let name: Arc<str> = "@__sortBy_input__".into();
@@ -343,7 +399,9 @@ impl Maker<'_> {
         match &mut node.kind {
             Kind::Literal(_) | Kind::Identifier(_) => {}
             Kind::Select { operand, .. } => self.rename(operand),
-            Kind::Call { target, arguments, .. } => {
+            Kind::Call {
+                target, arguments, ..
+            } => {
                 if let Some(target) = target {
                     self.rename(target);
                 }

@@ -47,19 +47,32 @@ pub(crate) fn parse(text: &str) -> Result<(Expression, Source), Issues> {
             let issues = errors
                 .errors
                 .into_iter()
-                .map(|error| Issue {
-                    line: usize::try_from(error.pos.0).unwrap_or_default(),
-                    column: usize::try_from(error.pos.1 - 1).unwrap_or_default(),
-                    message: error.msg,
+                .map(|error| {
+                    // The crate points at the dot before an escaped name, upstream at the name.
+                    let behind = usize::from(error.msg.starts_with("unsupported syntax: '`'"));
+                    Issue {
+                        line: usize::try_from(error.pos.0).unwrap_or_default(),
+                        column: usize::try_from(error.pos.1 - 1).unwrap_or_default() + behind,
+                        message: error.msg,
+                    }
                 })
                 .collect();
             return Err(source.show(issues));
         }
     };
-    let mut conversion = Conversion { places: &places, source: &mut source, issues: Vec::new(), text };
+    let mut conversion = Conversion {
+        places: &places,
+        source: &mut source,
+        issues: Vec::new(),
+        text,
+    };
     let tree = conversion.expression(tree);
     let issues = conversion.issues;
-    if issues.is_empty() { Ok((tree, source)) } else { Err(source.show(issues)) }
+    if issues.is_empty() {
+        Ok((tree, source))
+    } else {
+        Err(source.show(issues))
+    }
 }
 
 struct Conversion<'a> {
@@ -73,7 +86,11 @@ impl Conversion<'_> {
     /// Places a node where the crate says it stands. The crate counts bytes.
     fn place(&mut self, id: u64) -> usize {
         let bytes = self.places.offset_for(id).map_or(0, |(start, _)| start as usize);
-        let characters = self.text.char_indices().take_while(|(index, _)| *index < bytes).count();
+        let characters = self
+            .text
+            .char_indices()
+            .take_while(|(index, _)| *index < bytes)
+            .count();
         self.source.place(characters as u32)
     }
 
@@ -89,7 +106,8 @@ impl Conversion<'_> {
         let id = self.place(from.id);
         let kind = match from.expr {
             Expr::Unspecified | Expr::Comprehension(_) => {
-                self.issues.push(self.source.issue(id, "unsupported syntax".to_owned()));
+                self.issues
+                    .push(self.source.issue(id, "unsupported syntax".to_owned()));
                 Kind::Literal(Literal::Null)
             }
             Expr::Ident(name) => Kind::Identifier(name.into()),
@@ -107,7 +125,10 @@ impl Conversion<'_> {
                     Ok(expression) => expression,
                     Err(issue) => {
                         self.issues.push(issue);
-                        Expression { id, kind: Kind::Literal(Literal::Null) }
+                        Expression {
+                            id,
+                            kind: Kind::Literal(Literal::Null),
+                        }
                     }
                 };
             }
@@ -118,7 +139,10 @@ impl Conversion<'_> {
                         *mark = true;
                     }
                 }
-                Kind::List { elements: self.expressions(list.elements), optional }
+                Kind::List {
+                    elements: self.expressions(list.elements),
+                    optional,
+                }
             }
             Expr::Map(map) => {
                 let mut entries = Vec::with_capacity(map.entries.len());
@@ -146,7 +170,10 @@ impl Conversion<'_> {
                         });
                     }
                 }
-                Kind::Struct { name: object.type_name.into(), fields }
+                Kind::Struct {
+                    name: object.type_name.into(),
+                    fields,
+                }
             }
         };
         Expression { id, kind }

@@ -45,12 +45,18 @@ impl Source {
                 lines.push(index as u32 + 1);
             }
         }
-        Self { text: text.to_owned(), offsets: Vec::new(), lines }
+        Self {
+            text: text.to_owned(),
+            offsets: Vec::new(),
+            lines,
+        }
     }
 
     /// Says that something is wrong with the text as a whole.
     pub(crate) fn without_place(message: &str) -> Issues {
-        Issues { shown: format!("ERROR: <input>:-1:0: {message}") }
+        Issues {
+            shown: format!("ERROR: <input>:-1:0: {message}"),
+        }
     }
 
     /// Places a new node at the offset and returns its name.
@@ -78,22 +84,42 @@ impl Source {
     pub(crate) fn issue_at(&self, offset: u32, message: String) -> Issue {
         let line = self.lines.partition_point(|start| *start <= offset).max(1);
         let start = self.lines.get(line - 1).copied().unwrap_or_default();
-        Issue { line, column: (offset - start) as usize, message }
+        Issue {
+            line,
+            column: (offset - start) as usize,
+            message,
+        }
     }
 
     /// Returns the issues as they are shown: sorted by place, each with its line and a mark below it.
     pub(crate) fn show(&self, mut issues: Vec<Issue>) -> Issues {
         issues.sort_by_key(|issue| (issue.line, issue.column));
-        let mut shown: Vec<String> = issues.iter().take(MOST_ERRORS).map(|issue| self.show_one(issue)).collect();
+        let mut shown: Vec<String> = issues
+            .iter()
+            .take(MOST_ERRORS)
+            .map(|issue| self.show_one(issue))
+            .collect();
         if issues.len() > MOST_ERRORS {
-            shown.push(format!("{} more errors were truncated", issues.len() - MOST_ERRORS));
+            shown.push(format!(
+                "{} more errors were truncated",
+                issues.len() - MOST_ERRORS
+            ));
         }
-        Issues { shown: shown.join("\n") }
+        Issues {
+            shown: shown.join("\n"),
+        }
     }
 
     fn show_one(&self, issue: &Issue) -> String {
-        let mut shown = format!("ERROR: <input>:{}:{}: {}", issue.line, issue.column + 1, issue.message);
-        let Some(line) = self.text.split('\n').nth(issue.line.wrapping_sub(1)) else { return shown };
+        let mut shown = format!(
+            "ERROR: <input>:{}:{}: {}",
+            issue.line,
+            issue.column + 1,
+            issue.message
+        );
+        let Some(line) = self.text.split('\n').nth(issue.line.wrapping_sub(1)) else {
+            return shown;
+        };
         if line.len() > LONGEST_SHOWN_LINE {
             return shown;
         }
@@ -105,7 +131,16 @@ impl Source {
             // A character that takes two columns gets a wide dot.
             shown.push(if character.len_utf8() > 1 { '．' } else { '.' });
         }
-        shown.push(if characters.next().is_some_and(|character| character.len_utf8() > 1) { '＾' } else { '^' });
+        shown.push(
+            if characters
+                .next()
+                .is_some_and(|character| character.len_utf8() > 1)
+            {
+                '＾'
+            } else {
+                '^'
+            },
+        );
         shown
     }
 }

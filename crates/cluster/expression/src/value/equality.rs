@@ -11,9 +11,10 @@ pub(crate) fn equal<'a>(one: &Value<'a>, other: &Value<'a>) -> Result<bool, Fail
         (Value::Null, other) => matches!(other, Value::Null),
         (_, Value::Null) => false,
         (Value::Bool(one), Value::Bool(other)) => one == other,
-        (Value::Int(_) | Value::Uint(_) | Value::Double(_), Value::Int(_) | Value::Uint(_) | Value::Double(_)) => {
-            compare_numbers(one, other) == Some(Ordering::Equal)
-        }
+        (
+            Value::Int(_) | Value::Uint(_) | Value::Double(_),
+            Value::Int(_) | Value::Uint(_) | Value::Double(_),
+        ) => compare_numbers(one, other) == Some(Ordering::Equal),
         (Value::String(one), Value::String(other)) => **one == **other,
         (Value::Bytes(one), Value::Bytes(other)) => one == other,
         (Value::Duration(one), Value::Duration(other)) => one == other,
@@ -26,14 +27,22 @@ pub(crate) fn equal<'a>(one: &Value<'a>, other: &Value<'a>) -> Result<bool, Fail
             _ => false,
         },
         (Value::Type(one), Value::Type(other)) => one == other,
-        (Value::Quantity { amount, .. }, Value::Quantity { amount: other, computed: false }) => {
-            amount.compare(other) == Ordering::Equal
-        }
+        (
+            Value::Quantity { amount, .. },
+            Value::Quantity {
+                amount: other,
+                computed: false,
+            },
+        ) => amount.compare(other) == Ordering::Equal,
         (Value::Url(one), Value::Url(other)) => one.to_string() == other.to_string(),
         (Value::Ip(one), Value::Ip(other)) => one == other,
-        (Value::Cidr { address, bits }, Value::Cidr { address: other, bits: other_bits }) => {
-            address == other && bits == other_bits
-        }
+        (
+            Value::Cidr { address, bits },
+            Value::Cidr {
+                address: other,
+                bits: other_bits,
+            },
+        ) => address == other && bits == other_bits,
         (Value::Format(one), Value::Format(other)) => one.name == other.name,
         (Value::Semver(one), Value::Semver(other)) => one.precedence(other) == Ordering::Equal,
         (Value::Preserved(one), Value::Preserved(other)) => one == other,
@@ -60,9 +69,10 @@ pub(crate) fn compare(one: &Value<'_>, other: &Value<'_>) -> Result<Ordering, Fa
         (Value::Bytes(one), Value::Bytes(other)) => one.cmp(other),
         (Value::Duration(one), Value::Duration(other)) => one.cmp(other),
         (Value::Timestamp(one), Value::Timestamp(other)) => one.cmp(other),
-        (Value::Int(_) | Value::Uint(_) | Value::Double(_), Value::Int(_) | Value::Uint(_) | Value::Double(_)) => {
-            compare_numbers(one, other).ok_or_else(|| Failure::new("NaN values cannot be ordered"))?
-        }
+        (
+            Value::Int(_) | Value::Uint(_) | Value::Double(_),
+            Value::Int(_) | Value::Uint(_) | Value::Double(_),
+        ) => compare_numbers(one, other).ok_or_else(|| Failure::new("NaN values cannot be ordered"))?,
         _ => return Err(Failure::no_such_overload()),
     })
 }
@@ -75,7 +85,9 @@ fn compare_numbers(one: &Value<'_>, other: &Value<'_>) -> Option<Ordering> {
         (Value::Double(one), Value::Double(other)) => one.partial_cmp(other),
         (Value::Int(one), Value::Uint(other)) => Some(i128::from(*one).cmp(&i128::from(*other))),
         (Value::Uint(one), Value::Int(other)) => Some(i128::from(*one).cmp(&i128::from(*other))),
-        (Value::Double(one), Value::Int(other)) => compare_double(*one, i128::from(*other), (I64_FROM, I64_TO)),
+        (Value::Double(one), Value::Int(other)) => {
+            compare_double(*one, i128::from(*other), (I64_FROM, I64_TO))
+        }
         (Value::Double(one), Value::Uint(other)) => compare_double(*one, i128::from(*other), (0.0, U64_TO)),
         (Value::Int(one), Value::Double(other)) => {
             compare_double(*other, i128::from(*one), (I64_FROM, I64_TO)).map(Ordering::reverse)

@@ -27,7 +27,10 @@ pub(crate) fn dynamic(json: &Json) -> Value<'_> {
         },
         Json::String(text) => Value::String(Text::Borrowed(text)),
         Json::Array(items) => Value::List(List::dynamic(items)),
-        Json::Object(fields) => Value::Map(Map::Json { fields, shape: Shape::Dynamic }),
+        Json::Object(fields) => Value::Map(Map::Json {
+            fields,
+            shape: Shape::Dynamic,
+        }),
     }
 }
 
@@ -45,12 +48,19 @@ fn go_type(json: &Json) -> &'static str {
 }
 
 fn by_schema<'a>(json: &'a Json, schema: &'a Schema, resource: bool) -> Outcome<'a> {
-    let wrong = |expected: &str| Failure::new(format!("invalid data, expected {expected}, got {}", go_type(json)));
+    let wrong = |expected: &str| {
+        Failure::new(format!(
+            "invalid data, expected {expected}, got {}",
+            go_type(json)
+        ))
+    };
     if json.is_null() {
         return if schema.nullable {
             Ok(Value::Null)
         } else {
-            Err(Failure::new("invalid data, got null for schema with nullable=false"))
+            Err(Failure::new(
+                "invalid data, got null for schema with nullable=false",
+            ))
         };
     }
     match (schema.value_type, json) {
@@ -58,16 +68,25 @@ fn by_schema<'a>(json: &'a Json, schema: &'a Schema, resource: bool) -> Outcome<
         (Type::IntegerOrString | Type::Integer, Json::Number(number)) if number.as_i64().is_some() => {
             Ok(Value::Int(number.as_i64().unwrap_or_default()))
         }
-        (Type::IntegerOrString, _) => {
-            Err(Failure::new("invalid data, expected XIntOrString value to be either a string or integer"))
-        }
-        (Type::Object, Json::Object(fields)) => Ok(Value::Map(Map::Json { fields, shape: shape(schema, resource) })),
-        (Type::Object, _) => Err(Failure::new("invalid data, expected a map for the provided schema with type=object")),
+        (Type::IntegerOrString, _) => Err(Failure::new(
+            "invalid data, expected XIntOrString value to be either a string or integer",
+        )),
+        (Type::Object, Json::Object(fields)) => Ok(Value::Map(Map::Json {
+            fields,
+            shape: shape(schema, resource),
+        })),
+        (Type::Object, _) => Err(Failure::new(
+            "invalid data, expected a map for the provided schema with type=object",
+        )),
         (Type::Array, Json::Array(items)) => match &schema.items {
             Some(item) => Ok(Value::List(List::from_schema(items, schema, item.schema()))),
-            None => Err(Failure::new("invalid array type, expected Items with a non-empty Schema")),
+            None => Err(Failure::new(
+                "invalid array type, expected Items with a non-empty Schema",
+            )),
         },
-        (Type::Array, _) => Err(Failure::new("invalid data, expected an array for the provided schema with type=array")),
+        (Type::Array, _) => Err(Failure::new(
+            "invalid data, expected an array for the provided schema with type=array",
+        )),
         (Type::String, Json::String(text)) => string(text, schema),
         (Type::String, _) => Err(wrong("string")),
         (Type::Number, Json::Number(number)) => Ok(Value::Double(number.as_f64().unwrap_or(f64::NAN))),
@@ -104,10 +123,11 @@ fn string<'a>(text: &'a str, schema: &Schema) -> Outcome<'a> {
             time::parse_date(text)
                 .map_err(|cause| Failure::new(format!("Invalid date formatted string {text}: {cause}")))?,
         ),
-        Some("date-time") => Value::Timestamp(
-            time::parse_openapi_time(text)
-                .map_err(|cause| Failure::new(format!("Invalid date-time formatted string {text}: {cause}")))?,
-        ),
+        Some("date-time") => {
+            Value::Timestamp(time::parse_openapi_time(text).map_err(|cause| {
+                Failure::new(format!("Invalid date-time formatted string {text}: {cause}"))
+            })?)
+        }
         Some("byte") => Value::Bytes(
             crate::library::formats::decode_base64(text)
                 .map_err(|cause| Failure::new(format!("Invalid byte formatted string {text}: {cause}")))?

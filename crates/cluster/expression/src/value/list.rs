@@ -18,7 +18,10 @@ pub(crate) struct List<'a> {
 #[derive(Debug, Clone)]
 enum Items<'a> {
     Values(Arc<Vec<Value<'a>>>),
-    Json { items: &'a [Json], schema: Option<&'a Schema> },
+    Json {
+        items: &'a [Json],
+        schema: Option<&'a Schema>,
+    },
 }
 
 /// How lists add up and compare.
@@ -37,12 +40,18 @@ enum ListKind<'a> {
 impl<'a> List<'a> {
     /// Makes a list of values.
     pub(crate) fn of(items: Vec<Value<'a>>) -> Self {
-        Self { items: Items::Values(Arc::new(items)), kind: ListKind::Plain }
+        Self {
+            items: Items::Values(Arc::new(items)),
+            kind: ListKind::Plain,
+        }
     }
 
     /// Takes a JSON array without a schema.
     pub(crate) fn dynamic(items: &'a [Json]) -> Self {
-        Self { items: Items::Json { items, schema: None }, kind: ListKind::Plain }
+        Self {
+            items: Items::Json { items, schema: None },
+            kind: ListKind::Plain,
+        }
     }
 
     /// Takes a JSON array of which the schema says how it merges and what its items are.
@@ -52,7 +61,13 @@ impl<'a> List<'a> {
             ListType::Set => ListKind::Set,
             ListType::Map(keys) => ListKind::Map(keys),
         };
-        Self { items: Items::Json { items, schema: Some(item) }, kind }
+        Self {
+            items: Items::Json {
+                items,
+                schema: Some(item),
+            },
+            kind,
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -133,13 +148,20 @@ impl<'a> List<'a> {
                 }
             }
         }
-        Ok(List { items: Items::Values(Arc::new(items)), kind: self.kind })
+        Ok(List {
+            items: Items::Values(Arc::new(items)),
+            kind: self.kind,
+        })
     }
 
     /// Returns whether the lists are equal, by the rules of the left one.
     pub(crate) fn equals(&self, other: &Value<'a>) -> Result<bool, Failure> {
         let Value::List(other) = other else {
-            return if self.is_plain() { Ok(false) } else { Err(Failure::no_such_overload()) };
+            return if self.is_plain() {
+                Ok(false)
+            } else {
+                Err(Failure::no_such_overload())
+            };
         };
         if self.len() != other.len() {
             return Ok(false);
@@ -211,10 +233,14 @@ fn contains<'a>(items: &[Value<'a>], value: &Value<'a>) -> bool {
 }
 
 fn same_keys<'a>(one: &Value<'a>, other: &Value<'a>, keys: &[Box<str>]) -> bool {
-    let (Value::Map(one), Value::Map(other)) = (one, other) else { return false };
-    keys.iter().all(|key| match (one.field_unescaped(key), other.field_unescaped(key)) {
-        (None, None) => true,
-        (Some(Ok(one)), Some(Ok(other))) => equal(&one, &other).unwrap_or(false),
-        _ => false,
-    })
+    let (Value::Map(one), Value::Map(other)) = (one, other) else {
+        return false;
+    };
+    keys.iter().all(
+        |key| match (one.field_unescaped(key), other.field_unescaped(key)) {
+            (None, None) => true,
+            (Some(Ok(one)), Some(Ok(other))) => equal(&one, &other).unwrap_or(false),
+            _ => false,
+        },
+    )
 }

@@ -16,7 +16,10 @@ pub(crate) enum Map<'a> {
     /// Made by an expression.
     Entries(Arc<Entries<'a>>),
     /// A JSON object, read as its shape says.
-    Json { fields: &'a serde_json::Map<String, Json>, shape: Shape<'a> },
+    Json {
+        fields: &'a serde_json::Map<String, Json>,
+        shape: Shape<'a>,
+    },
 }
 
 /// How the fields of a JSON object are read.
@@ -64,7 +67,11 @@ impl Key {
 impl<'a> Entries<'a> {
     /// Adds an entry; one with the same key is replaced.
     pub(crate) fn set(&mut self, key: Value<'a>, value: Value<'a>) {
-        match self.places.get(&Key::of(&key)).and_then(|place| self.entries.get_mut(*place)) {
+        match self
+            .places
+            .get(&Key::of(&key))
+            .and_then(|place| self.entries.get_mut(*place))
+        {
             Some(entry) => entry.1 = value,
             None => {
                 self.places.insert(Key::of(&key), self.entries.len());
@@ -76,7 +83,10 @@ impl<'a> Entries<'a> {
     /// Adds an entry whose key must be new.
     pub(crate) fn insert(&mut self, key: Value<'a>, value: Value<'a>) -> Result<(), Failure> {
         if self.find(&key).is_some() {
-            return Err(Failure::new(format!("insert failed: key {} already exists", super::text::go(&key))));
+            return Err(Failure::new(format!(
+                "insert failed: key {} already exists",
+                super::text::go(&key)
+            )));
         }
         self.set(key, value);
         Ok(())
@@ -96,7 +106,12 @@ impl<'a> Entries<'a> {
     }
 
     fn find(&self, key: &Value<'a>) -> Option<&Value<'a>> {
-        let at = |key: Key| self.places.get(&key).and_then(|place| self.entries.get(*place)).map(|entry| &entry.1);
+        let at = |key: Key| {
+            self.places
+                .get(&key)
+                .and_then(|place| self.entries.get(*place))
+                .map(|entry| &entry.1)
+        };
         if let Some(found) = at(Key::of(key)) {
             return Some(found);
         }
@@ -126,7 +141,14 @@ impl<'a> Map<'a> {
     }
 
     pub(crate) fn is_plain(&self) -> bool {
-        matches!(self, Self::Entries(_) | Self::Json { shape: Shape::Dynamic, .. })
+        matches!(
+            self,
+            Self::Entries(_)
+                | Self::Json {
+                    shape: Shape::Dynamic,
+                    ..
+                }
+        )
     }
 
     /// Looks up a key. `Ok(None)` means that there is none.
@@ -144,7 +166,10 @@ impl<'a> Map<'a> {
     /// Looks up a field by its name as expressions spell it.
     pub(crate) fn field(&self, name: &str) -> Option<Outcome<'a>> {
         match self {
-            Self::Json { shape: Shape::Object { .. }, .. } => self.field_unescaped(&unescape(name)?),
+            Self::Json {
+                shape: Shape::Object { .. },
+                ..
+            } => self.field_unescaped(&unescape(name)?),
             _ => self.field_unescaped(name),
         }
     }
@@ -159,9 +184,11 @@ impl<'a> Map<'a> {
                     Shape::Dynamic => Some(json::value(value, None, false)),
                     // A field that may be null and is null is as if it were absent.
                     Shape::Object { .. } if value.is_null() => None,
-                    Shape::Object { schema, resource } => {
-                        Some(json::value(value, Some(object_meta::property(schema, name, *resource)?), false))
-                    }
+                    Shape::Object { schema, resource } => Some(json::value(
+                        value,
+                        Some(object_meta::property(schema, name, *resource)?),
+                        false,
+                    )),
                     Shape::Values(schema) => Some(json::value(value, Some(schema), false)),
                     Shape::Closed => None,
                 }
@@ -193,7 +220,11 @@ impl<'a> Map<'a> {
     /// Returns the entries that can be seen, in order.
     pub(crate) fn entries(&self) -> Vec<(Value<'a>, Outcome<'a>)> {
         if let Self::Entries(entries) = self {
-            return entries.entries.iter().map(|(key, value)| (key.clone(), Ok(value.clone()))).collect();
+            return entries
+                .entries
+                .iter()
+                .map(|(key, value)| (key.clone(), Ok(value.clone())))
+                .collect();
         }
         self.keys()
             .into_iter()
@@ -210,7 +241,10 @@ impl<'a> Map<'a> {
 
     pub(super) fn without_schema(&self) -> Value<'a> {
         match self {
-            Self::Json { fields, .. } => Value::Map(Map::Json { fields, shape: Shape::Dynamic }),
+            Self::Json { fields, .. } => Value::Map(Map::Json {
+                fields,
+                shape: Shape::Dynamic,
+            }),
             Self::Entries(_) => Value::Map(self.clone()),
         }
     }
@@ -218,7 +252,11 @@ impl<'a> Map<'a> {
     /// Returns whether the maps are equal, by the rules of the left one.
     pub(crate) fn equals(&self, other: &Value<'a>) -> Result<bool, Failure> {
         let Value::Map(other) = other else {
-            return if self.is_plain() { Ok(false) } else { Err(Failure::no_such_overload()) };
+            return if self.is_plain() {
+                Ok(false)
+            } else {
+                Err(Failure::no_such_overload())
+            };
         };
         if self.len() != other.len() {
             return Ok(false);
@@ -227,7 +265,9 @@ impl<'a> Map<'a> {
             Self::Json { fields, shape } if !self.is_plain() => (fields, shape),
             _ => {
                 for (key, value) in self.entries() {
-                    let Ok(Some(found)) = other.find(&key) else { return Ok(false) };
+                    let Ok(Some(found)) = other.find(&key) else {
+                        return Ok(false);
+                    };
                     if !equal(&value?, &found).unwrap_or(true) {
                         return Ok(false);
                     }
@@ -237,7 +277,9 @@ impl<'a> Map<'a> {
         };
         for (name, value) in *fields {
             let known = match shape {
-                Shape::Object { schema, resource } => object_meta::property(schema, name, *resource).is_some(),
+                Shape::Object { schema, resource } => {
+                    object_meta::property(schema, name, *resource).is_some()
+                }
                 Shape::Values(_) | Shape::Dynamic => true,
                 Shape::Closed => false,
             };
@@ -253,7 +295,9 @@ impl<'a> Map<'a> {
                 }
             } else {
                 // A field of which the schema says nothing is compared as data.
-                let Map::Json { fields: others, .. } = other else { return Err(Failure::no_such_overload()) };
+                let Map::Json { fields: others, .. } = other else {
+                    return Err(Failure::no_such_overload());
+                };
                 if others.get(name).is_some_and(|other| other != value) {
                     return Ok(false);
                 }

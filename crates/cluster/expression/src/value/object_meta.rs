@@ -4,12 +4,19 @@ use std::sync::{Arc, LazyLock};
 
 use schema::{Reference, Schema, Type};
 
-static STRING: LazyLock<Schema> = LazyLock::new(|| Schema { value_type: Type::String, ..Schema::anything() });
+static STRING: LazyLock<Schema> = LazyLock::new(|| Schema {
+    value_type: Type::String,
+    ..Schema::anything()
+});
 
 static METADATA: LazyLock<Schema> = LazyLock::new(|| {
     let string = Arc::new(STRING.clone());
     let properties = ["name", "generateName"].map(|name| (name.into(), Reference::Inline(string.clone())));
-    Schema { value_type: Type::Object, properties: properties.into_iter().collect(), ..Schema::anything() }
+    Schema {
+        value_type: Type::Object,
+        properties: properties.into_iter().collect(),
+        ..Schema::anything()
+    }
 });
 
 /// Returns the schema of one of the fields that every resource has.
@@ -24,7 +31,10 @@ pub(crate) fn field(name: &str) -> Option<&'static Schema> {
 /// Returns whether a schema names these fields itself, in which case it is taken as it is.
 pub(crate) fn is_declared(schema: &Schema) -> bool {
     let is = |schema: &Schema, name: &str, wanted: Type| {
-        schema.properties.get(name).is_some_and(|found| found.schema().value_type == wanted)
+        schema
+            .properties
+            .get(name)
+            .is_some_and(|found| found.schema().value_type == wanted)
     };
     is(schema, "kind", Type::String)
         && is(schema, "apiVersion", Type::String)

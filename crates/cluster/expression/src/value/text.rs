@@ -37,8 +37,10 @@ pub(crate) fn go(value: &Value<'_>) -> String {
 pub(crate) fn debug(value: &Value<'_>) -> String {
     match value {
         Value::List(list) => {
-            let items: Vec<String> =
-                list.iter().map(|item| item.map_or_else(|failure| failure.to_string(), |item| debug(&item))).collect();
+            let items: Vec<String> = list
+                .iter()
+                .map(|item| item.map_or_else(|failure| failure.to_string(), |item| debug(&item)))
+                .collect();
             format!("[{}]", items.join(", "))
         }
         Value::Map(map) => {
@@ -62,7 +64,9 @@ pub(crate) fn debug(value: &Value<'_>) -> String {
             let hexadecimal: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
             format!("bytes({hexadecimal})")
         }
-        Value::Duration(nanoseconds) => format!("duration({})", crate::library::time::go_duration(*nanoseconds)),
+        Value::Duration(nanoseconds) => {
+            format!("duration({})", crate::library::time::go_duration(*nanoseconds))
+        }
         Value::Timestamp(time) => format!("timestamp({})", crate::library::time::rfc3339(*time)),
         Value::Type(name) => format!("type({name})"),
         Value::Optional(None) => "optional.none".to_owned(),
