@@ -212,7 +212,12 @@ pub(super) fn bytes(text: &str) -> Result<String, String> {
     check_base64(text.as_bytes()).map_err(refusal)?;
     let compact: Vec<u8> = text.bytes().filter(|byte| !is_line_break(*byte)).collect();
     let decoded = FORGIVING.decode(&compact).map_err(|_| refusal(text.len()))?;
-    Ok(STANDARD.encode(decoded))
+    Ok(base64_text(&decoded))
+}
+
+/// Returns bytes as they are written.
+pub(super) fn base64_text(bytes: &[u8]) -> String {
+    STANDARD.encode(bytes)
 }
 
 /// As Go's: bits behind the last byte are ignored.

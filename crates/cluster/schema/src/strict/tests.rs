@@ -181,14 +181,14 @@ fn maps_and_yaml_tell_their_duplicates() {
     );
 }
 
-fn taken(body: Value, definition: &str) -> Decoded {
-    normalize(definition, &body).expect("a body")
+fn taken(body: &Value, definition: &str) -> Decoded {
+    normalize(definition, body).expect("a body")
 }
 
 #[test]
 fn an_object_is_written_as_the_servers_types_write_it() {
     let pod = taken(
-        json!({
+        &json!({
             "apiVersion": "v1", "kind": "Pod",
             "metadata": { "name": "a", "labels": {}, "creationTimestamp": null, "annotations": { "x": null } },
             "spec": {
@@ -221,12 +221,12 @@ fn an_object_is_written_as_the_servers_types_write_it() {
         })
     );
     let role = taken(
-        json!({ "metadata": { "name": "a" }, "rules": [] }),
+        &json!({ "metadata": { "name": "a" }, "rules": [] }),
         "io.k8s.api.rbac.v1.ClusterRole",
     );
     assert_eq!(role.value, json!({ "metadata": { "name": "a" }, "rules": null }));
     let secret = taken(
-        json!({ "data": { "a": null, "b": "", "c": "YQ==\n" } }),
+        &json!({ "data": { "a": null, "b": "", "c": "YQ==\n" } }),
         "io.k8s.api.core.v1.Secret",
     );
     assert_eq!(
@@ -234,7 +234,7 @@ fn an_object_is_written_as_the_servers_types_write_it() {
         json!({ "metadata": {}, "data": { "a": "", "b": "", "c": "YQ==" } })
     );
     let deployment = taken(
-        json!({ "spec": { "replicas": 0 } }),
+        &json!({ "spec": { "replicas": 0 } }),
         "io.k8s.api.apps.v1.Deployment",
     );
     assert_eq!(
@@ -255,7 +255,7 @@ fn a_schema_in_a_definition_of_custom_resources_is_read_by_itself() {
     let definition = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition";
     let body = |schema: Value| json!({ "spec": { "versions": [{ "name": "v1", "schema": { "openAPIV3Schema": schema } }] } });
     let read = taken(
-        body(json!({
+        &body(json!({
             "type": "object", "nope": 1, "additionalProperties": false, "default": { "any": [null, 1.5] },
             "properties": { "a": { "items": { "type": "string", "nope": 1 } } },
         })),
@@ -351,6 +351,18 @@ fn a_custom_resource_tells_duplicates_first_then_metadata_then_what_its_schema_l
     assert_eq!(
         answer("null", Encoding::Json, target, "Widget"),
         "the object provided is unrecognized (must be of type Widget): Object 'Kind' is missing in 'null' (6e756c6c)"
+    );
+}
+
+#[test]
+fn bytes_may_be_a_list_of_numbers() {
+    let definition = "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIService";
+    let service = taken(&json!({ "spec": { "caBundle": [97, null, 98] } }), definition);
+    assert_eq!(service.value["spec"]["caBundle"], "YQBi");
+    let refused = normalize(definition, &json!({ "spec": { "caBundle": [300] } })).expect_err("a refusal");
+    assert_eq!(
+        refused.to_string(),
+        "json: cannot unmarshal number 300 into Go struct field APIServiceSpec.spec.caBundle of type uint8"
     );
 }
 
@@ -551,6 +563,22 @@ fn any_json() -> impl Strategy<Value = Value> {
                 .prop_map(|map| Value::Object(map.into_iter().collect())),
         ]
     })
+}
+
+#[test]
+#[ignore = "needs a real server's objects: a file in REAL_OBJECTS with one object on each line, kind and version included"]
+fn every_object_of_a_real_server_is_written_as_it_is() {
+    let file = std::env::var("REAL_OBJECTS").expect("REAL_OBJECTS");
+    for line in std::fs::read_to_string(file).expect("a file").lines() {
+        let object: Value = serde_json::from_str(line).expect("JSON");
+        let api_version = object["apiVersion"].as_str().expect("a version");
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let kind = object["kind"].as_str().expect("a kind");
+        let definition = crate::builtin::kind(group, version, kind).expect(kind);
+        let decoded = normalize(definition, &object).expect(line);
+        assert_eq!(decoded.problems, Vec::<String>::new(), "{line}");
+        assert_eq!(decoded.value, object, "{line}");
+    }
 }
 
 proptest! {

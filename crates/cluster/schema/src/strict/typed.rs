@@ -158,6 +158,7 @@ impl<'t, 'p> Typed<'t, 'p> {
                     }
                 }
             }
+            (Begin::Array, Form::Bytes) => self.byte_list(),
             (Begin::Number, Form::Integer32 | Form::Integer64 | Form::Number) => self.number(held),
             _ => {
                 let refusal = self.mismatch(word_for(begin), held.type_name());
@@ -260,6 +261,33 @@ impl<'t, 'p> Typed<'t, 'p> {
             list.push(value.unwrap_or_else(|| zero_element(&items.form)));
         }
         Ok(Value::Array(list))
+    }
+
+    /// Reads bytes that are written as a list of numbers, which Go takes too.
+    fn byte_list(&mut self) -> Result<Option<Value>, SyntaxError> {
+        let mut bytes = Vec::new();
+        self.scanner.open_kept()?;
+        while self.scanner.item(bytes.is_empty())? {
+            let begin = self.scanner.begin()?;
+            let given = match begin {
+                Begin::Number => {
+                    let text = self.scanner.number()?;
+                    let byte = text.parse::<u8>().ok();
+                    bytes.push(byte.unwrap_or_default());
+                    byte.is_none().then(|| format!("number {text}"))
+                }
+                other => {
+                    self.scanner.skip()?;
+                    bytes.push(0);
+                    (other != Begin::Null).then(|| word_for(other).to_owned())
+                }
+            };
+            if let Some(given) = given {
+                let refusal = self.mismatch(&given, "uint8".into());
+                self.note(refusal);
+            }
+        }
+        Ok(Some(Value::String(leaf::base64_text(&bytes))))
     }
 
     fn raw(&mut self) -> Result<Option<Value>, SyntaxError> {
