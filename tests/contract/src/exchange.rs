@@ -1,6 +1,7 @@
 //! One request that a case makes, put together step by step and sent when it is awaited.
 
 use std::pin::Pin;
+use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt as _;
@@ -38,6 +39,7 @@ impl PatchKind {
 }
 
 /// A request in the making.
+#[derive(Clone)]
 #[must_use = "a request is sent when it is awaited"]
 pub struct Exchange<'a> {
     server: &'a dyn Server,
@@ -149,8 +151,15 @@ impl<'a> Exchange<'a> {
     pub async fn watch(self) -> Watch {
         let exchange = self.query("watch", "true");
         let what = exchange.what();
-        let response = exchange.open().await;
-        let (parts, chunks) = response.into_parts();
+        let begun = Instant::now();
+        let (parts, chunks) = loop {
+            let (parts, chunks) = exchange.clone().open().await.into_parts();
+            // A server that begins to keep events says so; clients try again.
+            if parts.status != 429 || begun.elapsed() > PATIENCE {
+                break (parts, chunks);
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        };
         let mut events = Events::new(chunks);
         if parts.status != 200 {
             let body = events.next().await;

@@ -49,6 +49,7 @@ pub fn https_client(authority: &str) -> Result<reqwest::Client, reqwest::Error> 
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     reqwest::Client::builder()
         .no_proxy()
+        .redirect(reqwest::redirect::Policy::none())
         .tls_certs_only([reqwest::Certificate::from_pem(authority.as_bytes())?])
         .build()
 }
@@ -112,13 +113,14 @@ impl Server for Https {
 #[derive(Debug, Clone)]
 pub struct InProcess<S, In, Out> {
     service: S,
-    bodies: PhantomData<fn(In) -> Out>,
+    body: fn(Bytes) -> In,
+    answers: PhantomData<fn() -> Out>,
 }
 
 impl<S, In, Out> InProcess<S, In, Out> {
-    /// Calls `service` for every request.
-    pub fn new(service: S) -> Self {
-        Self { service, bodies: PhantomData }
+    /// Calls `service` for every request; `body` makes its kind of body.
+    pub fn new(service: S, body: fn(Bytes) -> In) -> Self {
+        Self { service, body, answers: PhantomData }
     }
 }
 
@@ -127,7 +129,7 @@ where
     S: tower::Service<http::Request<In>, Response = http::Response<Out>> + Clone + Send + Sync + 'static,
     S::Future: Send,
     S::Error: std::fmt::Debug + Send,
-    In: From<Bytes> + Send + 'static,
+    In: Send + 'static,
     Out: http_body::Body<Data = Bytes> + Send + 'static,
     Out::Error: std::fmt::Debug + Send,
 {
@@ -136,9 +138,9 @@ where
         request: http::Request<Bytes>,
     ) -> Pin<Box<dyn Future<Output = Result<Response, String>> + Send + '_>> {
         use tower::ServiceExt as _;
-        let service = self.service.clone();
+        let (service, request) = (self.service.clone(), request.map(self.body));
         Box::pin(async move {
-            let answer = service.oneshot(request.map(In::from)).await.map_err(|error| format!("{error:?}"))?;
+            let answer = service.oneshot(request).await.map_err(|error| format!("{error:?}"))?;
             Ok(answer.map(|body| {
                 let stream = body.into_data_stream();
                 Box::pin(stream.map(|chunk| chunk.map_err(|error| format!("{error:?}")))) as ByteStream

@@ -15,9 +15,26 @@ macro_rules! cases {
     };
 }
 
+mod contention;
+mod conversion;
 mod discovery;
+mod limits;
+mod openapi;
+mod pages;
+mod watching;
+mod webhooks;
 
 /// All cases of all modules.
 pub(crate) fn all() -> Vec<Case> {
-    [discovery::all()].concat()
+    [
+        contention::all(),
+        conversion::all(),
+        discovery::all(),
+        limits::all(),
+        openapi::all(),
+        pages::all(),
+        watching::all(),
+        webhooks::all(),
+    ]
+    .concat()
 }
