@@ -20,19 +20,14 @@ pub enum Duplicates {
 pub fn validate(value: &Value, shape: Shape<'_>, duplicates: Duplicates) -> Result<(), Problems> {
     let mut walk = Walk {
         duplicates,
-        in_metadata: false,
         problems: Problems::default(),
     };
     walk.value(value, shape, 0);
     walk.problems.into_result(())
 }
 
-/// How deep the fields of `metadata` are.
-const METADATA_DEPTH: usize = 1;
-
 struct Walk {
     duplicates: Duplicates,
-    in_metadata: bool,
     problems: Problems,
 }
 
@@ -68,15 +63,6 @@ impl Walk {
 
     fn fields(&mut self, fields: &Map<String, Value>, shape: &MapShape<'_>, depth: usize) {
         for (name, value) in fields {
-            // Managed fields are checked when they are read, and they are often half of an object.
-            if depth == METADATA_DEPTH && name == "managedFields" && self.in_metadata {
-                continue;
-            }
-            self.in_metadata = if depth == 0 {
-                name == "metadata"
-            } else {
-                self.in_metadata
-            };
             let field = shape.field(name);
             let before = self.problems.0.len();
             let declared = !matches!(field, Shape::Undeclared);

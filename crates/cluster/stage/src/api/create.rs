@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::modify::Changed;
 use super::{Answered, Api, Call, Outcome, Place, Written};
 use crate::admission::{Operation, Review};
 use crate::object::{Object, timestamp};
@@ -30,14 +31,37 @@ impl Api {
         &self,
         call: &Call,
         place: &Place,
-        mut object: Value,
+        object: Value,
         options: &WriteOptions,
     ) -> Result<Written, Status> {
+        self.create_changed(
+            call,
+            place,
+            Changed {
+                object,
+                fields_are_noted: false,
+            },
+            options,
+        )
+        .await
+    }
+
+    /// Stores a new object whose fields may have their managers already, as after an apply.
+    pub(super) async fn create_changed(
+        &self,
+        call: &Call,
+        place: &Place,
+        changed: Changed,
+        options: &WriteOptions,
+    ) -> Result<Written, Status> {
+        let mut object = changed.object;
         match_namespace(place, &mut object)?;
         let mut place = place.clone();
         rules::default(&place.resource, &mut object);
         remove_repeated_owners(call, &mut object);
-        object = self.note_fields(call, &place, None, object, options)?;
+        if !changed.fields_are_noted {
+            object = self.note_fields(call, &place, None, object, options)?;
+        }
         let mut object = self.to_stored_version(&place.resource, object).await?;
         let generates = object.name().is_empty() && !object.metadata_text("generateName").is_empty();
         place.name = object.name().to_owned();

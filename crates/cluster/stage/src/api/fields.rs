@@ -52,6 +52,7 @@ impl Api {
     fn with_fields<T>(&self, place: &Place, run: impl FnOnce(FieldManager<'_>) -> T) -> Result<T, Status> {
         let resource = &place.resource;
         let schema = resource.schema();
+        let definition = schema::builtin::kind(&resource.group, &resource.version, &resource.kind);
         let anything = Schema::anything();
         let served = self.resources.now();
         let other_versions;
@@ -68,10 +69,9 @@ impl Api {
         let api_version = resource.api_version();
         Ok(run(FieldManager {
             schema: schema.unwrap_or(&anything),
-            form: if resource.custom().is_some() {
-                Form::Unstructured
-            } else {
-                Form::Structured
+            form: match (&resource.nature, definition) {
+                (Nature::BuiltIn(_), Some(definition)) => Form::Structured(definition),
+                _ => Form::Unstructured,
             },
             api_version: &api_version,
             kind: &resource.kind,

@@ -87,7 +87,11 @@ impl Api {
                 return Err(place.not_found());
             }
             let object = self.apply_fields(call, place, None, &applied.value, options)?;
-            return self.create(call, place, object, options).await;
+            let changed = Changed {
+                object,
+                fields_are_noted: true,
+            };
+            return self.create_changed(call, place, changed, options).await;
         }
         self.modify(call, place, options, |found| {
             let made = self.apply_fields(call, place, Some(&found.object), &applied.value, options);
