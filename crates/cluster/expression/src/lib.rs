@@ -7,6 +7,13 @@
 //! functions of `library`. The parser is the `cel` crate's; types, costs and evaluation are our own, since what users see
 //! of them (messages, limits) must be Kubernetes'.
 
+#![expect(
+    clippy::match_same_arms,
+    clippy::single_match_else,
+    clippy::format_collect,
+    reason = "tables of cases read best with a line for each"
+)]
+
 mod check;
 mod cost;
 mod escape;

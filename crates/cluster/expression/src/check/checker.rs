@@ -77,7 +77,7 @@ impl Checked {
 
 /// Checks an expression.
 pub(crate) fn check(mut tree: Expression, source: Source, scope: &Scope) -> Result<Checked, Issues> {
-    let mut checker = Checker {
+    let mut walk = Checker {
         types: vec![None; source.nodes()],
         overloads: vec![Vec::new(); source.nodes()],
         references: vec![None; source.nodes()],
@@ -86,7 +86,7 @@ pub(crate) fn check(mut tree: Expression, source: Source, scope: &Scope) -> Resu
         mapping: Mapping::default(),
         variables: scope.variables.clone(),
     };
-    checker.check(&mut tree);
+    walk.check(&mut tree);
     let Checker {
         types,
         overloads,
@@ -94,7 +94,7 @@ pub(crate) fn check(mut tree: Expression, source: Source, scope: &Scope) -> Resu
         issues,
         mapping,
         ..
-    } = checker;
+    } = walk;
     let types = types
         .into_iter()
         .map(|found| found.map_or(Type::Dyn, |found| mapping.substitute(&found, true)))

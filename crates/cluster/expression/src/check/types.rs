@@ -6,6 +6,10 @@ use std::sync::Arc;
 use super::declared::Declared;
 
 /// The type of an expression.
+#[expect(
+    clippy::enum_variant_names,
+    reason = "a type is itself a value, and its type is called so"
+)]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Type {
     /// Checked when it runs.

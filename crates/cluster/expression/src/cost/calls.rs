@@ -94,8 +94,7 @@ fn of_lists(
             made(1.0, Range::exactly(length))
         }
         ("lists_range", None, [end]) => made(1.0, Range::exactly(whole_number(end, u64::MAX))),
-        ("list_reverse", Some(target), []) => made(1.0, size(estimator, target)),
-        ("list_flatten", Some(target), []) => made(1.0, size(estimator, target)),
+        ("list_reverse" | "list_flatten", Some(target), []) => made(1.0, size(estimator, target)),
         ("list_flatten_int", Some(target), [depth]) => {
             made(whole_number(depth, u64::MAX) as f64, size(estimator, target))
         }

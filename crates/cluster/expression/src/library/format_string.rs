@@ -264,6 +264,9 @@ fn fixed(number: f64, precision: usize) -> String {
     grouped
 }
 
+/// The digits of an exponent.
+const RAISED: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+
 /// Writes a number as English readers have it: `1.500000×10⁰³`.
 fn scientific(number: f64, precision: usize) -> String {
     if let Some(name) = no_number(number) {
@@ -273,7 +276,6 @@ fn scientific(number: f64, precision: usize) -> String {
     let Some((mantissa, exponent)) = plain.split_once('e') else {
         return plain;
     };
-    const RAISED: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
     let raised: String = exponent
         .chars()
         .filter_map(|character| match character {

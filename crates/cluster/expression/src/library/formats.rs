@@ -215,6 +215,10 @@ fn is_label(text: &str, first: fn(&u8) -> bool) -> bool {
         && bytes.iter().all(|byte| plain(byte) || *byte == b'-')
 }
 
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "it is handed on as a test of bytes in place"
+)]
 fn plain(byte: &u8) -> bool {
     byte.is_ascii_lowercase() || byte.is_ascii_digit()
 }

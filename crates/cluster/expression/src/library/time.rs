@@ -78,8 +78,7 @@ fn time_zone(text: &str) -> Result<TimeZone, Failure> {
     let unknown = || Failure::new(format!("unknown time zone {text}"));
     let Some((hours, minutes)) = text.split_once(':') else {
         return match text {
-            "" | "UTC" => Ok(TimeZone::UTC),
-            "Local" => Ok(TimeZone::UTC),
+            "" | "UTC" | "Local" => Ok(TimeZone::UTC),
             name => TimeZone::get(name).map_err(|_| unknown()),
         };
     };

@@ -19,7 +19,7 @@ pub struct Input<'a> {
     pub object: &'a Json,
     /// The object as it was; null on creation.
     pub old_object: &'a Json,
-    /// The request, as an AdmissionRequest without its objects.
+    /// The request, as an `AdmissionRequest` without its objects.
     pub request: &'a Json,
     /// The namespace of the object; null for cluster-scoped ones.
     pub namespace_object: &'a Json,

@@ -31,7 +31,7 @@ impl<'a> Ratchet<'a> {
 
     /// Returns whether what is wrong at this place was wrong before, so that it is let through.
     pub(super) fn is_unchanged(&self) -> bool {
-        self.current.or(self.above).is_some_and(|pair| pair.is_equal())
+        self.current.or(self.above).is_some_and(Correlated::is_equal)
     }
 
     /// Goes down to a field.
@@ -67,7 +67,7 @@ impl<'a> Ratchet<'a> {
     }
 }
 
-impl<'a> Correlated<'a> {
+impl Correlated<'_> {
     fn key(self, name: &str) -> Option<Self> {
         let (new, old) = (self.new.as_object()?.get(name)?, self.old.as_object()?.get(name)?);
         let schema = self

@@ -69,10 +69,7 @@ pub(crate) struct Entry {
 /// One field of an object that is written out.
 #[derive(Debug, Clone)]
 pub(crate) struct Field {
-    pub(crate) id: NodeId,
-    pub(crate) name: Arc<str>,
     pub(crate) value: Expression,
-    pub(crate) optional: bool,
 }
 
 /// A loop over a list or a map that folds what it sees into one value.

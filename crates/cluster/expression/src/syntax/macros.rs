@@ -405,7 +405,9 @@ impl Maker<'_> {
                 if let Some(target) = target {
                     self.rename(target);
                 }
-                arguments.iter_mut().for_each(|argument| self.rename(argument));
+                for argument in arguments {
+                    self.rename(argument);
+                }
             }
             Kind::List { elements, .. } => elements.iter_mut().for_each(|element| self.rename(element)),
             Kind::Map { entries } => {

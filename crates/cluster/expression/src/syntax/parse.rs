@@ -160,13 +160,9 @@ impl Conversion<'_> {
             Expr::Struct(object) => {
                 let mut fields = Vec::with_capacity(object.entries.len());
                 for entry in object.entries {
-                    let field_id = self.place(entry.id);
                     if let EntryExpr::StructField(field) = entry.expr {
                         fields.push(Field {
-                            id: field_id,
-                            name: field.field.into(),
                             value: self.expression(field.value),
-                            optional: field.optional,
                         });
                     }
                 }
