@@ -10,8 +10,10 @@
 pub mod columns;
 pub mod conversion;
 pub mod defaults;
+mod quantity;
 pub mod strategy;
 pub mod table;
+mod tree;
 pub mod validation;
 
 pub use table::{Kind, Scope, Subresource};

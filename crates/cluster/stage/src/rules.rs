@@ -35,7 +35,10 @@ pub fn prepare_for_update(resource: &Resource, below: Option<&str>, new: &mut Va
         Nature::BuiltIn(_) if defines_kinds(resource) && below.is_none() => {
             definition::prepare_update(new, old)
         }
-        Nature::BuiltIn(row) => kinds::strategy::prepare_for_update(row.group, row.kind, below, new, old),
+        Nature::BuiltIn(row) => {
+            let now = jiff::Timestamp::now();
+            kinds::strategy::prepare_for_update(row.group, row.kind, below, new, old, now);
+        }
         Nature::Custom(custom) => custom.prepare_for_update(below, new, old),
     }
 }

@@ -148,6 +148,19 @@ impl Api {
             metadata.remove(name);
         }
         rules::prepare_for_create(&place.resource, object);
+        if place
+            .resource
+            .is("certificates.k8s.io", "certificatesigningrequests")
+        {
+            let caller = &call.caller;
+            let requester = kinds::strategy::Requester {
+                name: &caller.user,
+                uid: &caller.uid,
+                groups: &caller.groups,
+                extra: &caller.extra,
+            };
+            kinds::strategy::note_requester(object, &requester);
+        }
         let errors = rules::validate_create(&place.resource, object);
         if !errors.is_empty() {
             let resource = &place.resource;
