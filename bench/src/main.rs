@@ -10,10 +10,14 @@
 //!
 //! `bench catalog-store DIRECTORY` builds the store of a catalog, opens it and serves it to itself, and prints a line for
 //! each figure.
+//!
+//! `bench kubernetes-load URL CA-FILE TOKEN [OBJECTS WATCHERS EVENTS]` writes, lists and watches on a Kubernetes API, and
+//! prints a line for each figure.
 
 mod bundle_render;
 mod catalog_load;
 mod catalog_store;
+mod kubernetes_load;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -38,7 +42,7 @@ fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let Some(path) = arguments.next() else {
         eprintln!(
-            "usage: bench CHART [ROUNDS] | bench bundle-render INDEX [--migrate] | bench catalog-load DIRECTORY | bench catalog-store DIRECTORY"
+            "usage: bench CHART [ROUNDS] | bench bundle-render INDEX [--migrate] | bench catalog-load DIRECTORY | bench catalog-store DIRECTORY | bench kubernetes-load URL CA-FILE TOKEN"
         );
         return ExitCode::from(2);
     };
@@ -46,6 +50,19 @@ fn main() -> ExitCode {
         let index = arguments.next().unwrap_or_default();
         let migrate = arguments.next().as_deref() == Some("--migrate");
         return report(bundle_render::measure(Path::new(&index), migrate));
+    }
+    if path == "kubernetes-load" {
+        let mut text = || arguments.next().unwrap_or_default();
+        let (url, authority, token) = (text(), text(), text());
+        let mut count = |otherwise: usize| text().parse().unwrap_or(otherwise);
+        let (objects, watchers, events) = (count(10_000), count(1_000), count(10_000));
+        return match kubernetes_load::measure(&url, &authority, &token, objects, watchers, events) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("bench: {url}: {error}");
+                ExitCode::FAILURE
+            }
+        };
     }
     if path == "catalog-store" {
         return ending(catalog_store::measure(Path::new(

@@ -94,43 +94,52 @@ fn stored_list(resource: &Resource, metadata: &Value, items: Vec<Arc<Stored>>) -
     );
     // Items of built-in lists don't repeat what the list says.
     let typed = resource.row().is_none();
-    let state = (Some(head), items.into_iter(), typed, true);
-    let chunks = stream::unfold(state, |(mut head, mut items, typed, mut first)| async move {
-        let mut chunk = BytesMut::new();
-        match head.take() {
-            Some(head) => chunk.put_slice(head.as_bytes()),
-            None if items.as_slice().is_empty() && !first => return None,
-            None => {}
+    let writing = Writing {
+        pending: head.into_bytes(),
+        items: items.into_iter(),
+        typed,
+        first: true,
+        ended: false,
+    };
+    stream_body(stream::unfold(writing, |mut writing| async move {
+        let chunk = writing.next_chunk()?;
+        Some((Ok(Frame::data(chunk)), writing))
+    }))
+}
+
+/// A list while it is written: never more of it in memory than a chunk.
+struct Writing {
+    pending: Vec<u8>,
+    items: std::vec::IntoIter<Arc<Stored>>,
+    typed: bool,
+    first: bool,
+    ended: bool,
+}
+
+impl Writing {
+    fn next_chunk(&mut self) -> Option<Bytes> {
+        if self.ended {
+            return None;
         }
-        let mut ended = false;
+        let mut chunk = BytesMut::from(&*std::mem::take(&mut self.pending));
         while chunk.len() < CHUNK {
-            let Some(item) = items.next() else {
+            let Some(item) = self.items.next() else {
                 chunk.put_slice(b"]}\n");
-                ended = true;
+                self.ended = true;
                 break;
             };
-            if !first {
+            if !std::mem::take(&mut self.first) {
                 chunk.put_u8(b',');
             }
-            first = false;
-            if typed {
+            if self.typed {
                 chunk.put_slice(&item.bytes);
             } else {
                 chunk.put_u8(b'{');
                 chunk.put_slice(item.after_type());
             }
         }
-        // An empty rest and `first` unset is how the next turn knows that the end was written.
-        if ended {
-            first = false;
-            items = Vec::new().into_iter();
-        } else if items.as_slice().is_empty() {
-            chunk.put_slice(b"]}\n");
-            first = false;
-        }
-        Some((Ok(Frame::data(chunk.freeze())), (None, items, typed, first)))
-    });
-    stream_body(chunks)
+        Some(chunk.freeze())
+    }
 }
 
 /// Returns a list that is small and made on the spot.
