@@ -37,7 +37,10 @@ impl Answer {
 
     /// The first value of a header, or an empty string.
     pub fn header(&self, name: &str) -> &str {
-        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+        self.headers
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default()
     }
 
     /// All values of the `Warning` header.
@@ -101,7 +104,11 @@ impl Answer {
     #[track_caller]
     pub fn lacks(self, pointer: &str) -> Self {
         let body = self.json();
-        assert!(body.pointer(pointer).is_none(), "{}: {pointer} should not be in {body}", self.what);
+        assert!(
+            body.pointer(pointer).is_none(),
+            "{}: {pointer} should not be in {body}",
+            self.what
+        );
         self
     }
 
@@ -116,7 +123,12 @@ impl Answer {
         };
         items
             .iter()
-            .map(|item| item.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned())
+            .map(|item| {
+                item.pointer(pointer)
+                    .and_then(Value::as_str)
+                    .unwrap_or_default()
+                    .to_owned()
+            })
             .collect()
     }
 }

@@ -14,7 +14,7 @@ use crate::exchange::{Exchange, PatchKind};
 use crate::server::{Backend, Server};
 
 /// How long a case waits for something that a controller has to do. It is only used up when something is wrong.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+pub const PATIENCE: Duration = Duration::from_mins(2);
 
 const POLL: Duration = Duration::from_millis(50);
 
@@ -47,13 +47,19 @@ impl Context {
 
     /// Notes that this case asks for different things of the servers, and why; returns which one is asked now.
     pub fn differs(&self, reason: &str) -> Backend {
-        self.differences.lock().expect("no case panics while it notes a reason").push(reason.to_owned());
+        self.differences
+            .lock()
+            .expect("no case panics while it notes a reason")
+            .push(reason.to_owned());
         self.server.backend()
     }
 
     /// The reasons given to [`Context::differs`].
     pub fn differences(&self) -> Vec<String> {
-        self.differences.lock().map(|reasons| reasons.clone()).unwrap_or_default()
+        self.differences
+            .lock()
+            .map(|reasons| reasons.clone())
+            .unwrap_or_default()
     }
 
     /// Makes the case's namespace, named by its id, unless it is there.
@@ -71,7 +77,10 @@ impl Context {
         self.namespace().await;
         self.account
             .get_or_init(|| async {
-                self.until("serviceaccounts/default", |account| account["kind"] == "ServiceAccount").await;
+                self.until("serviceaccounts/default", |account| {
+                    account["kind"] == "ServiceAccount"
+                })
+                .await;
             })
             .await;
     }
@@ -103,12 +112,14 @@ impl Context {
 
     /// A POST of an object.
     pub fn post(&self, path: &str, body: &Value) -> Exchange<'_> {
-        self.request(Method::POST, path).body("application/json", Bytes::from(body.to_string()))
+        self.request(Method::POST, path)
+            .body("application/json", Bytes::from(body.to_string()))
     }
 
     /// A PUT of an object.
     pub fn put(&self, path: &str, body: &Value) -> Exchange<'_> {
-        self.request(Method::PUT, path).body("application/json", Bytes::from(body.to_string()))
+        self.request(Method::PUT, path)
+            .body("application/json", Bytes::from(body.to_string()))
     }
 
     /// A DELETE without options.
@@ -118,7 +129,8 @@ impl Context {
 
     /// A PATCH.
     pub fn patch(&self, kind: PatchKind, path: &str, body: &Value) -> Exchange<'_> {
-        self.request(Method::PATCH, path).body(kind.content_type(), Bytes::from(body.to_string()))
+        self.request(Method::PATCH, path)
+            .body(kind.content_type(), Bytes::from(body.to_string()))
     }
 
     /// Creates an object in the place that its `apiVersion` and the given plural say, and returns it.
@@ -128,7 +140,9 @@ impl Context {
 
     /// Asks again and again until the answer (200 or not) satisfies `good`; panics with the last answer after [`PATIENCE`].
     pub async fn until(&self, path: &str, good: impl Fn(&Value) -> bool) -> Value {
-        let answer = self.until_answer(path, |answer| good(&answer.json_or_null())).await;
+        let answer = self
+            .until_answer(path, |answer| good(&answer.json_or_null()))
+            .await;
         answer.json()
     }
 
@@ -162,11 +176,13 @@ impl Context {
         let name = made["metadata"]["name"].as_str().expect("a name").to_owned();
         let made = self
             .until(&format!("{DEFINITIONS}/{name}"), |definition| {
-                definition["status"]["conditions"].as_array().is_some_and(|conditions| {
-                    conditions.iter().any(|condition| {
-                        condition["type"] == "Established" && condition["status"] == "True"
+                definition["status"]["conditions"]
+                    .as_array()
+                    .is_some_and(|conditions| {
+                        conditions.iter().any(|condition| {
+                            condition["type"] == "Established" && condition["status"] == "True"
+                        })
                     })
-                })
             })
             .await;
         let spec = &made["spec"];

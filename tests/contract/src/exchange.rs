@@ -51,7 +51,13 @@ pub struct Exchange<'a> {
 
 impl<'a> Exchange<'a> {
     pub(crate) fn new(server: &'a dyn Server, method: Method, path: String) -> Self {
-        Self { server, method, path, headers: http::HeaderMap::new(), body: Bytes::new() }
+        Self {
+            server,
+            method,
+            path,
+            headers: http::HeaderMap::new(),
+            body: Bytes::new(),
+        }
     }
 
     /// Adds a parameter.
@@ -66,7 +72,8 @@ impl<'a> Exchange<'a> {
     /// Adds a header.
     pub fn header(mut self, name: &str, value: &str) -> Self {
         let name: HeaderName = name.parse().expect("a header's name");
-        self.headers.append(name, HeaderValue::from_str(value).expect("a header's value"));
+        self.headers
+            .append(name, HeaderValue::from_str(value).expect("a header's value"));
         self
     }
 
@@ -104,7 +111,11 @@ impl<'a> Exchange<'a> {
     pub fn body(mut self, content_type: &str, body: impl Into<Bytes>) -> Self {
         self.headers.remove(http::header::CONTENT_TYPE);
         self.body = body.into();
-        if content_type.is_empty() { self } else { self.header("Content-Type", content_type) }
+        if content_type.is_empty() {
+            self
+        } else {
+            self.header("Content-Type", content_type)
+        }
     }
 
     /// Sets the body to a JSON document.
@@ -120,12 +131,15 @@ impl<'a> Exchange<'a> {
         let what = self.what();
         let mut request = http::Request::new(self.body);
         *request.method_mut() = self.method;
-        *request.uri_mut() = self.path.parse().unwrap_or_else(|error| panic!("{what}: {error}"));
+        *request.uri_mut() = self
+            .path
+            .parse()
+            .unwrap_or_else(|error| panic!("{what}: {error}"));
         *request.headers_mut() = self.headers;
         match tokio::time::timeout(PATIENCE, self.server.send(request)).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => panic!("{what}: {error}"),
-            Err(_) => panic!("{what}: no answer after {} s", PATIENCE.as_secs()),
+            Err(_elapsed) => panic!("{what}: no answer after {} s", PATIENCE.as_secs()),
         }
     }
 
@@ -144,7 +158,12 @@ impl<'a> Exchange<'a> {
             "{what}: the answer had no end after {} s",
             PATIENCE.as_secs()
         );
-        Answer { what, status: parts.status.as_u16(), headers: parts.headers, body: body.freeze() }
+        Answer {
+            what,
+            status: parts.status.as_u16(),
+            headers: parts.headers,
+            body: body.freeze(),
+        }
     }
 
     /// Sends the request as a watch and returns its events. The answer must be 200.
@@ -192,7 +211,7 @@ impl Watch {
             Ok(Some(Ok(event))) => event,
             Ok(Some(Err(error))) => panic!("{}: {error}", self.what),
             Ok(None) => panic!("{}: the watch ended, but an event was expected", self.what),
-            Err(_) => panic!("{}: no event after {} s", self.what, PATIENCE.as_secs()),
+            Err(_elapsed) => panic!("{}: no event after {} s", self.what, PATIENCE.as_secs()),
         }
     }
 
@@ -211,7 +230,11 @@ impl Watch {
     /// Takes events until one is a bookmark, and returns its object.
     pub async fn bookmark(&mut self) -> Value {
         let event = self.next().await;
-        assert!(event["type"] == "BOOKMARK", "{}: expected a bookmark, not {event}", self.what);
+        assert!(
+            event["type"] == "BOOKMARK",
+            "{}: expected a bookmark, not {event}",
+            self.what
+        );
         event["object"].clone()
     }
 
@@ -220,7 +243,7 @@ impl Watch {
         match tokio::time::timeout(PATIENCE, self.events.next()).await {
             Ok(None) => {}
             Ok(Some(event)) => panic!("{}: expected the end, not {event:?}", self.what),
-            Err(_) => panic!("{}: no end after {} s", self.what, PATIENCE.as_secs()),
+            Err(_elapsed) => panic!("{}: no end after {} s", self.what, PATIENCE.as_secs()),
         }
     }
 }

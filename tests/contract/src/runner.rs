@@ -16,7 +16,7 @@ use crate::transcript::{Mode, Script, Transcript, play};
 const AT_ONCE: usize = 16;
 
 /// No case takes this long, unless something hangs.
-const CASE_DEADLINE: Duration = Duration::from_secs(300);
+const CASE_DEADLINE: Duration = Duration::from_mins(5);
 
 tokio::task_local! {
     /// Where the panic hook leaves what a case died of.
@@ -39,7 +39,11 @@ pub struct Case {
 #[derive(Clone)]
 enum Kind {
     Function(Function),
-    Script { file: usize, position: usize, script: Script },
+    Script {
+        file: usize,
+        position: usize,
+        script: Script,
+    },
 }
 
 /// What became of a run.
@@ -57,7 +61,11 @@ impl Case {
     /// A case that is a function.
     pub fn function(module: &str, name: &str, function: Function) -> Self {
         let topic = module.rsplit("::").next().unwrap_or(module).to_owned();
-        Self { topic, name: name.replace('_', " "), kind: Kind::Function(function) }
+        Self {
+            topic,
+            name: name.replace('_', " "),
+            kind: Kind::Function(function),
+        }
     }
 
     /// Topic and name, by which a case is listed and picked.
@@ -76,11 +84,15 @@ fn transcripts() -> Vec<(PathBuf, Transcript)> {
     let entries = std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let mut paths: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.extension().is_some_and(|extension| extension == "transcript"))
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "transcript")
+        })
         .collect();
     paths.sort();
     let read = |path: PathBuf| {
-        let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let text =
+            std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let transcript =
             Transcript::parse(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         (path, transcript)
@@ -91,10 +103,22 @@ fn transcripts() -> Vec<(PathBuf, Transcript)> {
 fn all_cases(transcripts: &[(PathBuf, Transcript)]) -> Vec<Case> {
     let mut cases = crate::cases::all();
     for (file, (path, transcript)) in transcripts.iter().enumerate() {
-        let topic = path.file_stem().unwrap_or_default().to_string_lossy().replace('-', " ");
+        let topic = path
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .replace('-', " ");
         for (position, script) in transcript.scripts.iter().enumerate() {
-            let kind = Kind::Script { file, position, script: script.clone() };
-            cases.push(Case { topic: topic.clone(), name: script.name.clone(), kind });
+            let kind = Kind::Script {
+                file,
+                position,
+                script: script.clone(),
+            };
+            cases.push(Case {
+                topic: topic.clone(),
+                name: script.name.clone(),
+                kind,
+            });
         }
     }
     cases
@@ -119,7 +143,10 @@ pub async fn run(server: Arc<dyn Server>) {
         return;
     }
     cases.retain(|case| case.title().contains(&filter));
-    assert!(!cases.is_empty(), "CONTRACT_CASES={filter:?} picks no case; CONTRACT_CASES=list prints their titles");
+    assert!(
+        !cases.is_empty(),
+        "CONTRACT_CASES={filter:?} picks no case; CONTRACT_CASES=list prints their titles"
+    );
     let mode = match std::env::var("CONTRACT_RECORD").as_deref() {
         Ok("missing") if server.backend().is_real() => Mode::RecordMissing,
         Ok("all") if server.backend().is_real() => Mode::RecordAll,
@@ -131,11 +158,16 @@ pub async fn run(server: Arc<dyn Server>) {
             transcripts[file].1.scripts[position] = script;
         }
         for (path, transcript) in &transcripts {
-            std::fs::write(path, transcript.write()).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            std::fs::write(path, transcript.write())
+                .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         }
     }
     report.print();
-    assert!(report.failures.is_empty(), "{} cases failed", report.failures.len());
+    assert!(
+        report.failures.is_empty(),
+        "{} cases failed",
+        report.failures.len()
+    );
 }
 
 type Recorded = Vec<(usize, usize, Script)>;
@@ -165,13 +197,19 @@ async fn run_cases(server: Arc<dyn Server>, cases: Vec<Case>, mode: Mode) -> (Re
                     Err(reason) => report.failures.push((title, reason)),
                 }
                 if let Some(script) = script {
-                    recorded.lock().expect("the runner itself does not panic").push(script);
+                    recorded
+                        .lock()
+                        .expect("the runner itself does not panic")
+                        .push(script);
                 }
             }
         })
         .await;
     let report = report.into_inner().expect("the runner itself does not panic");
-    (report, recorded.into_inner().expect("the runner itself does not panic"))
+    (
+        report,
+        recorded.into_inner().expect("the runner itself does not panic"),
+    )
 }
 
 type Played = (Result<(), String>, Option<(usize, usize, Script)>);
@@ -185,7 +223,11 @@ async fn run_case(context: Arc<Context>, case: &Case, mode: Mode) -> Played {
                 function(context).await;
                 None
             }
-            Kind::Script { file, position, mut script } => {
+            Kind::Script {
+                file,
+                position,
+                mut script,
+            } => {
                 play(&context, &mut script, mode).await;
                 Some((file, position, script))
             }
@@ -211,7 +253,9 @@ trait CatchWithWords: Future + Sized {
 impl<F: Future + std::panic::UnwindSafe> CatchWithWords for F {
     async fn catch_unwind_with_words(self) -> Result<Self::Output, String> {
         use futures_util::FutureExt as _;
-        self.catch_unwind().await.map_err(|_| LAST_WORDS.with(|words| words.borrow().clone()))
+        self.catch_unwind()
+            .await
+            .map_err(|_| LAST_WORDS.with(|words| words.borrow().clone()))
     }
 }
 
@@ -219,7 +263,9 @@ impl<F: Future + std::panic::UnwindSafe> CatchWithWords for F {
 fn note_panics() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        let place = panic.location().map(|place| format!("{}:{}", place.file(), place.line()));
+        let place = panic
+            .location()
+            .map(|place| format!("{}:{}", place.file(), place.line()));
         let message = panic.payload_as_str().unwrap_or("a panic without words");
         let words = format!("{message}\n(at {})", place.unwrap_or_default());
         if LAST_WORDS.try_with(|last| last.replace(words)).is_err() {
@@ -230,7 +276,9 @@ fn note_panics() {
 
 /// Something short that differs from run to run: a server may have seen an earlier one.
 fn run_name() -> String {
-    let elapsed = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let elapsed = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap_or_default();
     format!("{:x}", elapsed.as_millis() & 0xfff_ffff)
 }
 

@@ -5,7 +5,7 @@ use std::pin::Pin;
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _};
-use http_body_util::BodyExt as _;
+use http_body_util::{BodyExt as _, Full};
 
 /// The bytes of an answer as they arrive.
 pub type ByteStream = Pin<Box<dyn Stream<Item = Result<Bytes, String>> + Send>>;
@@ -67,7 +67,12 @@ impl Https {
     /// Talks to `url` as the bearer of `token`, trusting `authority` (PEM).
     pub fn new(backend: Backend, url: &str, authority: &str, token: &str) -> Result<Self, reqwest::Error> {
         let client = https_client(authority)?;
-        Ok(Self { client, url: url.to_owned(), token: token.to_owned(), backend })
+        Ok(Self {
+            client,
+            url: url.to_owned(),
+            token: token.to_owned(),
+            backend,
+        })
     }
 }
 
@@ -84,7 +89,10 @@ impl Server for Https {
                     .expect("a token without control characters")
             });
             // An empty header stands for "without credentials".
-            if headers.get(http::header::AUTHORIZATION).is_some_and(http::HeaderValue::is_empty) {
+            if headers
+                .get(http::header::AUTHORIZATION)
+                .is_some_and(http::HeaderValue::is_empty)
+            {
                 headers.remove(http::header::AUTHORIZATION);
             }
             let answer = self
@@ -99,8 +107,12 @@ impl Server for Https {
             if let Some(headers) = response.headers_mut() {
                 *headers = answer.headers().clone();
             }
-            let stream = answer.bytes_stream().map(|chunk| chunk.map_err(|error| format!("{error:?}")));
-            response.body(Box::pin(stream) as ByteStream).map_err(|error| error.to_string())
+            let stream = answer
+                .bytes_stream()
+                .map(|chunk| chunk.map_err(|error| format!("{error:?}")));
+            response
+                .body(Box::pin(stream) as ByteStream)
+                .map_err(|error| error.to_string())
         })
     }
 
@@ -109,27 +121,34 @@ impl Server for Https {
     }
 }
 
-/// A server that is a function in this process.
+/// A server that is a function in this process: one for those it trusts, and one for strangers.
 #[derive(Debug, Clone)]
-pub struct InProcess<S, In, Out> {
-    service: S,
-    body: fn(Bytes) -> In,
+pub struct InProcess<S, Out> {
+    trusted: S,
+    stranger: S,
     answers: PhantomData<fn() -> Out>,
 }
 
-impl<S, In, Out> InProcess<S, In, Out> {
-    /// Calls `service` for every request; `body` makes its kind of body.
-    pub fn new(service: S, body: fn(Bytes) -> In) -> Self {
-        Self { service, body, answers: PhantomData }
+impl<S, Out> InProcess<S, Out> {
+    /// Calls `trusted` for every request, but `stranger` for those that are to come without credentials.
+    pub fn new(trusted: S, stranger: S) -> Self {
+        Self {
+            trusted,
+            stranger,
+            answers: PhantomData,
+        }
     }
 }
 
-impl<S, In, Out> Server for InProcess<S, In, Out>
+impl<S, Out> Server for InProcess<S, Out>
 where
-    S: tower::Service<http::Request<In>, Response = http::Response<Out>> + Clone + Send + Sync + 'static,
+    S: tower::Service<http::Request<Full<Bytes>>, Response = http::Response<Out>>
+        + Clone
+        + Send
+        + Sync
+        + 'static,
     S::Future: Send,
     S::Error: std::fmt::Debug + Send,
-    In: Send + 'static,
     Out: http_body::Body<Data = Bytes> + Send + 'static,
     Out::Error: std::fmt::Debug + Send,
 {
@@ -138,9 +157,22 @@ where
         request: http::Request<Bytes>,
     ) -> Pin<Box<dyn Future<Output = Result<Response, String>> + Send + '_>> {
         use tower::ServiceExt as _;
-        let (service, request) = (self.service.clone(), request.map(self.body));
+        let mut request = request.map(Full::new);
+        let headers = request.headers_mut();
+        let service = if headers
+            .get(http::header::AUTHORIZATION)
+            .is_some_and(http::HeaderValue::is_empty)
+        {
+            headers.remove(http::header::AUTHORIZATION);
+            self.stranger.clone()
+        } else {
+            self.trusted.clone()
+        };
         Box::pin(async move {
-            let answer = service.oneshot(request).await.map_err(|error| format!("{error:?}"))?;
+            let answer = service
+                .oneshot(request)
+                .await
+                .map_err(|error| format!("{error:?}"))?;
             Ok(answer.map(|body| {
                 let stream = body.into_data_stream();
                 Box::pin(stream.map(|chunk| chunk.map_err(|error| format!("{error:?}")))) as ByteStream

@@ -32,7 +32,11 @@ pub fn fate_of(pod: &Value) -> Fate {
         Some("succeed") => Fate::Succeeded,
         Some("fail") => Fate::Failed,
         Some("run") => Fate::Running,
-        _ if pod.pointer("/metadata/ownerReferences/0/kind").and_then(Value::as_str) == Some("Job") => {
+        _ if pod
+            .pointer("/metadata/ownerReferences/0/kind")
+            .and_then(Value::as_str)
+            == Some("Job") =>
+        {
             Fate::Succeeded
         }
         _ => Fate::Running,

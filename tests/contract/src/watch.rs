@@ -14,7 +14,10 @@ pub struct Events {
 
 impl std::fmt::Debug for Events {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Events").field("pending", &self.pending.len()).finish_non_exhaustive()
+        formatter
+            .debug_struct("Events")
+            .field("pending", &self.pending.len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -24,7 +27,10 @@ impl Events {
         chunks: impl Stream<Item = Result<Bytes, E>> + Send + 'static,
     ) -> Self {
         let chunks = chunks.map(|chunk| chunk.map_err(|error| format!("{error:?}")));
-        Self { chunks: Box::pin(chunks), pending: Vec::new() }
+        Self {
+            chunks: Box::pin(chunks),
+            pending: Vec::new(),
+        }
     }
 
     /// The next event, or nothing when the server has ended the watch.
@@ -36,7 +42,10 @@ impl Events {
                     continue;
                 }
                 return Some(serde_json::from_slice(&line).map_err(|error| {
-                    format!("an event that is not JSON ({error}): {}", String::from_utf8_lossy(&line))
+                    format!(
+                        "an event that is not JSON ({error}): {}",
+                        String::from_utf8_lossy(&line)
+                    )
                 }));
             }
             match self.chunks.next().await {

@@ -50,12 +50,20 @@ impl Webhook {
         let url = format!("https://{}/", listener.local_addr().expect("an address"));
         let seen = Arc::new(Mutex::new(Vec::new()));
         let task = tokio::spawn(accept(listener, acceptor, Arc::clone(&seen), Arc::new(answer)));
-        Self { url, authority, seen, task }
+        Self {
+            url,
+            authority,
+            seen,
+            task,
+        }
     }
 
     /// The reviews so far.
     pub(crate) fn seen(&self) -> Vec<Value> {
-        self.seen.lock().expect("nobody panics while noting a review").clone()
+        self.seen
+            .lock()
+            .expect("nobody panics while noting a review")
+            .clone()
     }
 }
 
@@ -68,9 +76,13 @@ async fn accept(
     while let Ok((stream, _)) = listener.accept().await {
         let (acceptor, seen, answer) = (acceptor.clone(), Arc::clone(&seen), Arc::clone(&answer));
         tokio::spawn(async move {
-            let Ok(stream) = acceptor.accept(stream).await else { return };
+            let Ok(stream) = acceptor.accept(stream).await else {
+                return;
+            };
             let service = service_fn(|request| review(request, Arc::clone(&seen), Arc::clone(&answer)));
-            let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+            let _ = hyper::server::conn::http1::Builder::new()
+                .serve_connection(TokioIo::new(stream), service)
+                .await;
         });
     }
 }
@@ -80,7 +92,12 @@ async fn review(
     seen: Arc<Mutex<Vec<Value>>>,
     answer: Arc<Answer>,
 ) -> Result<http::Response<Full<Bytes>>, Infallible> {
-    let body = request.into_body().collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+    let body = request
+        .into_body()
+        .collect()
+        .await
+        .map(http_body_util::Collected::to_bytes)
+        .unwrap_or_default();
     let review: Value = serde_json::from_slice(&body).unwrap_or_default();
     let mut response = answer(&review["request"]);
     if response.get("uid").is_none() {
@@ -92,6 +109,8 @@ async fn review(
     }
     let answered = http::Response::new(Full::from(answered.to_string()));
     let (mut parts, body) = answered.into_parts();
-    parts.headers.insert("Content-Type", http::HeaderValue::from_static("application/json"));
+    parts
+        .headers
+        .insert("Content-Type", http::HeaderValue::from_static("application/json"));
     Ok(http::Response::from_parts(parts, body))
 }

@@ -12,7 +12,9 @@ async fn kubernetes_itself_keeps_the_contract() {
         eprintln!("SKIPPED: {reason}");
         return;
     }
-    let cluster = RealCluster::start(Options::default()).await.expect("a real cluster");
+    let cluster = RealCluster::start(Options::default())
+        .await
+        .expect("a real cluster");
     let server =
         Https::new(Backend::Real, &cluster.url, &cluster.authority, ADMIN_TOKEN).expect("an HTTPS client");
     contract::run(Arc::new(server)).await;

@@ -29,8 +29,16 @@ async fn of_many_creations_one_wins(c: &Context) {
     c.namespace().await;
     let body = config_map("a");
     let answers = join_all((0..WRITERS).map(|_| async { c.post("configmaps", &body).await.status })).await;
-    assert_eq!(answers.iter().filter(|status| **status == 201).count(), 1, "{answers:?}");
-    assert_eq!(answers.iter().filter(|status| **status == 409).count(), WRITERS - 1, "{answers:?}");
+    assert_eq!(
+        answers.iter().filter(|status| **status == 201).count(),
+        1,
+        "{answers:?}"
+    );
+    assert_eq!(
+        answers.iter().filter(|status| **status == 409).count(),
+        WRITERS - 1,
+        "{answers:?}"
+    );
 }
 
 async fn of_many_updates_from_one_revision_one_wins(c: &Context) {
@@ -42,8 +50,16 @@ async fn of_many_updates_from_one_revision_one_wins(c: &Context) {
         async move { c.put("configmaps/a", &body).await.status }
     }))
     .await;
-    assert_eq!(answers.iter().filter(|status| **status == 200).count(), 1, "{answers:?}");
-    assert_eq!(answers.iter().filter(|status| **status == 409).count(), WRITERS - 1, "{answers:?}");
+    assert_eq!(
+        answers.iter().filter(|status| **status == 200).count(),
+        1,
+        "{answers:?}"
+    );
+    assert_eq!(
+        answers.iter().filter(|status| **status == 409).count(),
+        WRITERS - 1,
+        "{answers:?}"
+    );
 }
 
 async fn patches_without_a_revision_all_succeed(c: &Context) {
@@ -72,7 +88,10 @@ async fn appliers_of_different_fields_all_succeed(c: &Context) {
     }))
     .await;
     let object = c.get("configmaps/a").await.json();
-    assert_eq!(object["data"], json!({"k0": "v", "k1": "v", "k2": "v", "k3": "v"}));
+    assert_eq!(
+        object["data"],
+        json!({"k0": "v", "k1": "v", "k2": "v", "k3": "v"})
+    );
     let managers: BTreeSet<&str> = object["metadata"]["managedFields"]
         .as_array()
         .into_iter()
@@ -91,7 +110,10 @@ async fn generated_names_are_all_different(c: &Context) {
         made["metadata"]["name"].as_str().unwrap_or_default().to_owned()
     }))
     .await;
-    assert!(names.iter().all(|name| name.len() == 7 && name.starts_with("g-")), "{names:?}");
+    assert!(
+        names.iter().all(|name| name.len() == 7 && name.starts_with("g-")),
+        "{names:?}"
+    );
     assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), WRITERS);
 }
 
@@ -105,10 +127,21 @@ async fn revisions_only_grow(c: &Context) {
     };
     check(&c.make("configmaps", config_map("a")).await);
     check(&c.make("configmaps", config_map("b")).await);
-    check(&c.patch(PatchKind::Merge, "configmaps/a", &json!({"data": {"k": "v"}})).await.expect(200).json());
-    check(&c.make("secrets", json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}})).await);
-    let list = c.get("configmaps").await.expect(200).json();
-    let number: u64 = revision(&list).parse().expect("a number");
+    check(
+        &c.patch(PatchKind::Merge, "configmaps/a", &json!({"data": {"k": "v"}}))
+            .await
+            .expect(200)
+            .json(),
+    );
+    check(
+        &c.make(
+            "secrets",
+            json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}),
+        )
+        .await,
+    );
+    let everything = c.get("configmaps").await.expect(200).json();
+    let number: u64 = revision(&everything).parse().expect("a number");
     assert!(number >= last, "a list is as new as the last write");
 }
 
@@ -116,6 +149,13 @@ async fn a_deletion_happens_once(c: &Context) {
     c.namespace().await;
     c.make("configmaps", config_map("a")).await;
     let answers = join_all((0..WRITERS).map(|_| async { c.delete("configmaps/a").await.status })).await;
-    assert_eq!(answers.iter().filter(|status| **status == 200).count(), 1, "{answers:?}");
-    assert!(answers.iter().all(|status| matches!(status, 200 | 404 | 409)), "{answers:?}");
+    assert_eq!(
+        answers.iter().filter(|status| **status == 200).count(),
+        1,
+        "{answers:?}"
+    );
+    assert!(
+        answers.iter().all(|status| matches!(status, 200 | 404 | 409)),
+        "{answers:?}"
+    );
 }

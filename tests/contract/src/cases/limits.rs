@@ -39,7 +39,9 @@ async fn a_body_over_three_mebibytes_is_too_large(c: &Context) {
 
 async fn a_patch_over_three_mebibytes_is_too_large(c: &Context) {
     c.namespace().await;
-    c.post("configmaps", &config_map("a", &json!({}))).await.expect(201);
+    c.post("configmaps", &config_map("a", &json!({})))
+        .await
+        .expect(201);
     let body = json!({"data": {"k": "x".repeat(3 * MEBIBYTE)}});
     c.patch(PatchKind::Merge, "configmaps/a", &body).await.refused(
         413,
@@ -56,7 +58,12 @@ async fn a_config_map_over_one_mebibyte_is_invalid(c: &Context) {
         "Invalid",
         "ConfigMap \"a\" is invalid: []: Too long: may not be more than 1048576 bytes",
     );
-    c.post("configmaps", &config_map("a", &json!({"k": "x".repeat(MEBIBYTE)}))).await.expect(201);
+    c.post(
+        "configmaps",
+        &config_map("a", &json!({"k": "x".repeat(MEBIBYTE)})),
+    )
+    .await
+    .expect(201);
 }
 
 async fn a_secret_over_one_mebibyte_is_invalid(c: &Context) {
@@ -85,7 +92,9 @@ async fn json_that_is_too_deep_is_refused(c: &Context) {
     c.namespace().await;
     let nested = |depth: usize| {
         let (open, close) = ("{\"a\":".repeat(depth), "}".repeat(depth));
-        format!("{{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{{\"name\":\"a\"}},\"data\":{open}1{close}}}")
+        format!(
+            "{{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{{\"name\":\"a\"}},\"data\":{open}1{close}}}"
+        )
     };
     c.post("configmaps", &Value::Null).body("application/json", nested(11_000)).await.refused(
         400,
@@ -101,7 +110,8 @@ async fn json_that_is_too_deep_is_refused(c: &Context) {
 
 async fn bytes_that_are_no_utf8_become_replacement_characters(c: &Context) {
     c.namespace().await;
-    let mut body = br#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"k":"a"#.to_vec();
+    let mut body =
+        br#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"k":"a"#.to_vec();
     body.extend_from_slice(b"\xff\xfe");
     body.extend_from_slice(br#"b"}}"#);
     c.post("configmaps", &Value::Null)
@@ -113,23 +123,36 @@ async fn bytes_that_are_no_utf8_become_replacement_characters(c: &Context) {
 
 async fn a_hundred_thousand_unknown_keys_are_dropped(c: &Context) {
     c.namespace().await;
-    let keys: serde_json::Map<String, Value> = (0..100_000).map(|number| (format!("k{number}"), json!(1))).collect();
+    let keys: serde_json::Map<String, Value> = (0..100_000)
+        .map(|number| (format!("k{number}"), json!(1)))
+        .collect();
     let mut body = config_map("a", &json!({}));
     body["bogus"] = Value::Object(keys);
-    c.post("configmaps", &body).query("fieldValidation", "Ignore").await.expect(201).lacks("/bogus");
+    c.post("configmaps", &body)
+        .query("fieldValidation", "Ignore")
+        .await
+        .expect(201)
+        .lacks("/bogus");
 }
 
 async fn ten_thousand_operations_are_enough_for_a_json_patch(c: &Context) {
     c.namespace().await;
-    c.post("configmaps", &config_map("a", &json!({"k": "v"}))).await.expect(201);
+    c.post("configmaps", &config_map("a", &json!({"k": "v"})))
+        .await
+        .expect(201);
     let operations =
         |count: usize| Value::from(vec![json!({"op": "add", "path": "/data/k", "value": "w"}); count]);
-    c.patch(PatchKind::Json, "configmaps/a", &operations(10_001)).await.refused(
-        413,
-        "RequestEntityTooLarge",
-        "Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001",
-    );
-    c.patch(PatchKind::Json, "configmaps/a", &operations(10_000)).await.expect(200).has("/data/k", "w");
+    c.patch(PatchKind::Json, "configmaps/a", &operations(10_001))
+        .await
+        .refused(
+            413,
+            "RequestEntityTooLarge",
+            "Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001",
+        );
+    c.patch(PatchKind::Json, "configmaps/a", &operations(10_000))
+        .await
+        .expect(200)
+        .has("/data/k", "w");
 }
 
 async fn a_long_name_is_invalid(c: &Context) {
@@ -138,8 +161,11 @@ async fn a_long_name_is_invalid(c: &Context) {
     let message = format!(
         "ConfigMap \"{name}\" is invalid: metadata.name: Invalid value: \"{name}\": must be no more than 253 characters"
     );
-    c.post("configmaps", &config_map(&name, &json!({}))).await.refused(422, "Invalid", &message);
-    let body = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "b".repeat(100)}});
+    c.post("configmaps", &config_map(&name, &json!({})))
+        .await
+        .refused(422, "Invalid", &message);
+    let body =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "b".repeat(100)}});
     let made = c.post("configmaps", &body).await.expect(201).json();
     assert_eq!(made["metadata"]["name"].as_str().map(str::len), Some(63));
 }
@@ -147,11 +173,14 @@ async fn a_long_name_is_invalid(c: &Context) {
 async fn a_long_label_is_invalid(c: &Context) {
     c.namespace().await;
     let value = "a".repeat(64);
-    let body = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "labels": {"k": value}}});
+    let body =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "labels": {"k": value}}});
     let message = format!(
         "ConfigMap \"a\" is invalid: metadata.labels: Invalid value: \"{value}\": must be no more than 63 bytes"
     );
-    c.post("configmaps", &body).await.refused(422, "Invalid", &message);
+    c.post("configmaps", &body)
+        .await
+        .refused(422, "Invalid", &message);
 }
 
 async fn a_url_can_be_long(c: &Context) {
@@ -172,7 +201,12 @@ async fn many_unknown_fields_are_not_all_warned_of(c: &Context) {
     }
     let answer = c.post("configmaps", &body).await.expect(201);
     let warnings = answer.warnings();
-    assert!(warnings.iter().all(|warning| warning.starts_with("299 - \"unknown field \\\"bogus")), "{warnings:?}");
+    assert!(
+        warnings
+            .iter()
+            .all(|warning| warning.starts_with("299 - \"unknown field \\\"bogus")),
+        "{warnings:?}"
+    );
     assert!(warnings.iter().all(|warning| warning.len() < 300), "{warnings:?}");
     assert!(!warnings.is_empty() && warnings.len() < 60, "{}", warnings.len());
 }

@@ -23,17 +23,40 @@ async fn document(c: &Context, path: &str) -> Value {
 
 async fn the_index_names_a_document_for_each_group_version(c: &Context) {
     let index = c.get("/openapi/v3").await.expect(200).json();
-    for path in ["api/v1", "apis/apps/v1", "apis/batch/v1", "apis/apiextensions.k8s.io/v1", "apis/autoscaling/v2"] {
-        let url = index["paths"][path]["serverRelativeURL"].as_str().unwrap_or_default();
-        assert!(url.starts_with(&format!("/openapi/v3/{path}?hash=")), "{path}: {url}");
+    for path in [
+        "api/v1",
+        "apis/apps/v1",
+        "apis/batch/v1",
+        "apis/apiextensions.k8s.io/v1",
+        "apis/autoscaling/v2",
+    ] {
+        let url = index["paths"][path]["serverRelativeURL"]
+            .as_str()
+            .unwrap_or_default();
+        assert!(
+            url.starts_with(&format!("/openapi/v3/{path}?hash=")),
+            "{path}: {url}"
+        );
     }
 }
 
 async fn a_document_comes_by_its_hash(c: &Context) {
     let index = c.get("/openapi/v3").await.expect(200).json();
-    let url = index["paths"]["apis/apps/v1"]["serverRelativeURL"].as_str().expect("a path").to_owned();
-    let answer = c.get(&url).await.expect(200).has("/openapi", "3.0.0").has("/info/title", "Kubernetes");
-    assert!(answer.header("Cache-Control").contains("immutable"), "{}", answer.header("Cache-Control"));
+    let url = index["paths"]["apis/apps/v1"]["serverRelativeURL"]
+        .as_str()
+        .expect("a path")
+        .to_owned();
+    let answer = c
+        .get(&url)
+        .await
+        .expect(200)
+        .has("/openapi", "3.0.0")
+        .has("/info/title", "Kubernetes");
+    assert!(
+        answer.header("Cache-Control").contains("immutable"),
+        "{}",
+        answer.header("Cache-Control")
+    );
     let moved = c.get("/openapi/v3/apis/apps/v1?hash=OTHER").await.expect(301);
     assert_eq!(moved.header("Location"), url);
 }
@@ -42,7 +65,10 @@ async fn a_document_is_not_sent_twice(c: &Context) {
     let answer = c.get("/openapi/v3/apis/apps/v1").await.expect(200);
     let tag = answer.header("ETag").to_owned();
     assert!(tag.len() > 10, "{tag}");
-    c.get("/openapi/v3/apis/apps/v1").header("If-None-Match", &tag).await.expect(304);
+    c.get("/openapi/v3/apis/apps/v1")
+        .header("If-None-Match", &tag)
+        .await
+        .expect(304);
 }
 
 async fn an_unknown_document_is_not_found(c: &Context) {
@@ -71,7 +97,10 @@ async fn documents_name_the_kinds_of_their_schemas(c: &Context) {
     );
     assert_eq!(deployment["type"], "object");
     let spec = &deployment["properties"]["spec"];
-    assert_eq!(spec["allOf"], json!([{"$ref": "#/components/schemas/io.k8s.api.apps.v1.DeploymentSpec"}]));
+    assert_eq!(
+        spec["allOf"],
+        json!([{"$ref": "#/components/schemas/io.k8s.api.apps.v1.DeploymentSpec"}])
+    );
     let required = &apps["components"]["schemas"]["io.k8s.api.apps.v1.DeploymentSpec"]["required"];
     assert_eq!(*required, json!(["selector", "template"]));
 }
@@ -85,11 +114,23 @@ async fn documents_have_the_operations_with_field_validation(c: &Context) {
         json!({"group": "apps", "kind": "Deployment", "version": "v1"})
     );
     let has = |operation: &str, name: &str| {
-        one[operation]["parameters"].as_array().into_iter().flatten().any(|parameter| parameter["name"] == name)
+        one[operation]["parameters"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .any(|parameter| parameter["name"] == name)
     };
-    assert!(has("patch", "fieldValidation") && has("patch", "force") && has("put", "fieldValidation"), "{one}");
-    let accepted = one["patch"]["requestBody"]["content"].as_object().expect("bodies");
-    assert!(accepted.contains_key("application/apply-patch+yaml"), "{accepted:?}");
+    assert!(
+        has("patch", "fieldValidation") && has("patch", "force") && has("put", "fieldValidation"),
+        "{one}"
+    );
+    let accepted = one["patch"]["requestBody"]["content"]
+        .as_object()
+        .expect("bodies");
+    assert!(
+        accepted.contains_key("application/apply-patch+yaml"),
+        "{accepted:?}"
+    );
 }
 
 async fn define(c: &Context) -> String {
@@ -105,7 +146,11 @@ async fn define(c: &Context) -> String {
 
 async fn a_custom_resource_has_a_document(c: &Context) {
     let group = define(c).await;
-    let document = c.until(&format!("/openapi/v3/apis/{group}/v1"), |document| document["openapi"] == "3.0.0").await;
+    let document = c
+        .until(&format!("/openapi/v3/apis/{group}/v1"), |document| {
+            document["openapi"] == "3.0.0"
+        })
+        .await;
     let mut reversed: Vec<&str> = group.split('.').collect();
     reversed.reverse();
     let thing = &document["components"]["schemas"][format!("{}.v1.Thing", reversed.join("."))];
@@ -114,24 +159,33 @@ async fn a_custom_resource_has_a_document(c: &Context) {
         thing["x-kubernetes-group-version-kind"],
         json!([{"group": group, "kind": "Thing", "version": "v1"}])
     );
-    assert_eq!(thing["properties"]["spec"]["properties"]["list"]["x-kubernetes-list-type"], "set");
+    assert_eq!(
+        thing["properties"]["spec"]["properties"]["list"]["x-kubernetes-list-type"],
+        "set"
+    );
     assert_eq!(
         thing["properties"]["metadata"]["allOf"],
         json!([{"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}])
     );
     assert!(thing["properties"]["apiVersion"]["description"].is_string());
-    c.until("/openapi/v3", |index| !index["paths"][format!("apis/{group}/v1")].is_null()).await;
+    c.until("/openapi/v3", |index| {
+        !index["paths"][format!("apis/{group}/v1")].is_null()
+    })
+    .await;
 }
 
 async fn a_document_changes_with_its_definition(c: &Context) {
     let group = define(c).await;
     let index_path = format!("apis/{group}/v1");
-    c.until("/openapi/v3", |index| !index["paths"][&index_path].is_null()).await;
+    c.until("/openapi/v3", |index| !index["paths"][&index_path].is_null())
+        .await;
     let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/things.{group}");
     let changed = json!([{"op": "replace", "path": "/spec/versions/0/schema/openAPIV3Schema/description", "value": "Another thing."}]);
     c.patch(PatchKind::Json, &path, &changed).await.expect(200);
     let document = format!("/openapi/v3/{index_path}");
-    c.until_answer(&document, |answer| answer.text().contains("Another thing.")).await;
+    c.until_answer(&document, |answer| answer.text().contains("Another thing."))
+        .await;
     c.delete(&path).await.expect(200);
-    c.until("/openapi/v3", |index| index["paths"][&index_path].is_null()).await;
+    c.until("/openapi/v3", |index| index["paths"][&index_path].is_null())
+        .await;
 }

@@ -34,7 +34,11 @@ async fn pages(c: &Context, query: &[(&str, &str)], accept: &str) -> Vec<Vec<Str
         }
         let answer = request.await.expect(200);
         pages.push(answer.names());
-        token = answer.json()["metadata"]["continue"].as_str().unwrap_or_default().to_owned();
+        let list = answer.json();
+        list["metadata"]["continue"]
+            .as_str()
+            .unwrap_or_default()
+            .clone_into(&mut token);
         if token.is_empty() {
             return pages;
         }
@@ -62,26 +66,47 @@ async fn pages_don_t_see_what_was_written_after_the_first(c: &Context) {
     let late = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s021"}});
     c.post("secrets", &late).await.expect(201);
     let token = first["metadata"]["continue"].as_str().expect("a token");
-    let rest = c.get("secrets").query("limit", "10").query("continue", token).await.expect(200);
+    let rest = c
+        .get("secrets")
+        .query("limit", "10")
+        .query("continue", token)
+        .await
+        .expect(200);
     assert_eq!(rest.names(), names(2..6));
     // All pages are of one moment.
-    assert_eq!(rest.json()["metadata"]["resourceVersion"], first["metadata"]["resourceVersion"]);
+    assert_eq!(
+        rest.json()["metadata"]["resourceVersion"],
+        first["metadata"]["resourceVersion"]
+    );
 }
 
 async fn a_table_comes_in_pages_too(c: &Context) {
     fill(c, 5).await;
-    let pages = pages(c, &[("limit", "2")], "application/json;as=Table;v=v1;g=meta.k8s.io").await;
+    let pages = pages(
+        c,
+        &[("limit", "2")],
+        "application/json;as=Table;v=v1;g=meta.k8s.io",
+    )
+    .await;
     assert_eq!(pages, [names(0..2), names(2..4), names(4..5)]);
 }
 
 async fn metadata_comes_in_pages_too(c: &Context) {
     fill(c, 5).await;
     let accept = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
-    assert_eq!(pages(c, &[("limit", "3")], accept).await, [names(0..3), names(3..5)]);
+    assert_eq!(
+        pages(c, &[("limit", "3")], accept).await,
+        [names(0..3), names(3..5)]
+    );
 }
 
 async fn pages_of_a_field_selection_are_whole(c: &Context) {
     fill(c, 10).await;
-    let pages = pages(c, &[("limit", "2"), ("labelSelector", "even=true")], "application/json").await;
+    let pages = pages(
+        c,
+        &[("limit", "2"), ("labelSelector", "even=true")],
+        "application/json",
+    )
+    .await;
     assert_eq!(pages.concat(), names((0..10).step_by(2)));
 }

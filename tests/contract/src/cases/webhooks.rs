@@ -47,8 +47,11 @@ fn hook(c: &Context, webhook: &Webhook, resource: &str) -> Value {
 }
 
 async fn register(c: &Context, path: &str, hooks: Vec<Value>) {
-    let kind =
-        if path == VALIDATING { "ValidatingWebhookConfiguration" } else { "MutatingWebhookConfiguration" };
+    let kind = if path == VALIDATING {
+        "ValidatingWebhookConfiguration"
+    } else {
+        "MutatingWebhookConfiguration"
+    };
     let body = json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind,
         "metadata": {"name": c.id}, "webhooks": hooks});
     c.post(path, &body).await.expect(201);
@@ -62,7 +65,9 @@ fn config_map(name: &str) -> Value {
 async fn until_asked(c: &Context, webhook: &Webhook) {
     let begun = Instant::now();
     while webhook.seen().is_empty() {
-        c.post("configmaps", &config_map("rehearsal")).query("dryRun", "All").await;
+        c.post("configmaps", &config_map("rehearsal"))
+            .query("dryRun", "All")
+            .await;
         assert!(begun.elapsed() < PATIENCE, "the webhook was never asked");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
@@ -117,9 +122,16 @@ async fn a_denial_without_words_says_so(c: &Context) {
 }
 
 async fn warnings_reach_the_client(c: &Context) {
-    let _webhook = validating(c, |_| json!({"allowed": true, "warnings": ["mind the gap", "and the step"]})).await;
+    let _webhook = validating(
+        c,
+        |_| json!({"allowed": true, "warnings": ["mind the gap", "and the step"]}),
+    )
+    .await;
     let answer = c.post("configmaps", &config_map("a")).await.expect(201);
-    assert_eq!(answer.warnings(), ["299 - \"mind the gap\"", "299 - \"and the step\""]);
+    assert_eq!(
+        answer.warnings(),
+        ["299 - \"mind the gap\"", "299 - \"and the step\""]
+    );
 }
 
 async fn a_mutating_webhook_changes_what_is_stored(c: &Context) {
@@ -130,8 +142,14 @@ async fn a_mutating_webhook_changes_what_is_stored(c: &Context) {
     .await;
     register(c, MUTATING, vec![hook(c, &webhook, "configmaps")]).await;
     until_asked(c, &webhook).await;
-    c.post("configmaps", &config_map("a")).await.expect(201).has("/data/added", "by webhook");
-    c.get("configmaps/a").await.expect(200).has("/data/added", "by webhook");
+    c.post("configmaps", &config_map("a"))
+        .await
+        .expect(201)
+        .has("/data/added", "by webhook");
+    c.get("configmaps/a")
+        .await
+        .expect(200)
+        .has("/data/added", "by webhook");
 }
 
 async fn a_patch_that_makes_an_object_invalid_is_refused(c: &Context) {
@@ -142,10 +160,11 @@ async fn a_patch_that_makes_an_object_invalid_is_refused(c: &Context) {
     .await;
     register(c, MUTATING, vec![hook(c, &webhook, "configmaps")]).await;
     until_asked(c, &webhook).await;
-    c.post("configmaps", &config_map("a")).await.expect(422).has("/reason", "Invalid").has(
-        "/details/causes/0/field",
-        "data[bad/key]",
-    );
+    c.post("configmaps", &config_map("a"))
+        .await
+        .expect(422)
+        .has("/reason", "Invalid")
+        .has("/details/causes/0/field", "data[bad/key]");
 }
 
 async fn a_broken_patch_is_an_internal_error(c: &Context) {
@@ -153,14 +172,23 @@ async fn a_broken_patch_is_an_internal_error(c: &Context) {
     let webhook = Webhook::serve(|_| patch_response(&json!([{"op": "remove", "path": "/none/such"}]))).await;
     register(c, MUTATING, vec![hook(c, &webhook, "configmaps")]).await;
     until_asked(c, &webhook).await;
-    c.post("configmaps", &config_map("a")).await.expect(500).has("/reason", "InternalError");
+    c.post("configmaps", &config_map("a"))
+        .await
+        .expect(500)
+        .has("/reason", "InternalError");
 }
 
 async fn the_review_describes_the_request(c: &Context) {
     let webhook = validating(c, |_| json!({"allowed": true})).await;
-    c.post("configmaps", &config_map("a")).query("fieldManager", "me").await.expect(201);
+    c.post("configmaps", &config_map("a"))
+        .query("fieldManager", "me")
+        .await
+        .expect(201);
     let seen = webhook.seen();
-    let review = seen.iter().rfind(|review| review["request"]["name"] == "a").expect("the review of a");
+    let review = seen
+        .iter()
+        .rfind(|review| review["request"]["name"] == "a")
+        .expect("the review of a");
     assert_eq!(review["kind"], "AdmissionReview");
     assert_eq!(review["apiVersion"], "admission.k8s.io/v1");
     let request = &review["request"];
@@ -180,15 +208,23 @@ async fn the_review_describes_the_request(c: &Context) {
         json!({"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1", "fieldManager": "me"})
     );
     assert!(request["userInfo"]["username"].is_string(), "{request}");
-    assert!(request["uid"].as_str().is_some_and(|uid| uid.len() == 36), "{request}");
+    assert!(
+        request["uid"].as_str().is_some_and(|uid| uid.len() == 36),
+        "{request}"
+    );
 }
 
 async fn the_review_of_an_update_has_both_objects(c: &Context) {
     let webhook = validating(c, |_| json!({"allowed": true})).await;
     c.post("configmaps", &config_map("a")).await.expect(201);
-    c.patch(PatchKind::Merge, "configmaps/a", &json!({"data": {"k": "v"}})).await.expect(200);
+    c.patch(PatchKind::Merge, "configmaps/a", &json!({"data": {"k": "v"}}))
+        .await
+        .expect(200);
     let seen = webhook.seen();
-    let review = seen.iter().rfind(|review| review["request"]["operation"] == "UPDATE").expect("an update");
+    let review = seen
+        .iter()
+        .rfind(|review| review["request"]["operation"] == "UPDATE")
+        .expect("an update");
     assert_eq!(review["request"]["object"]["data"]["k"], "v");
     assert_eq!(review["request"]["oldObject"]["data"], Value::Null);
     assert_eq!(review["request"]["options"]["kind"], "UpdateOptions");
@@ -199,7 +235,10 @@ async fn the_review_of_a_deletion_has_the_old_object(c: &Context) {
     c.post("configmaps", &config_map("a")).await.expect(201);
     c.delete("configmaps/a").await.expect(200);
     let seen = webhook.seen();
-    let review = seen.iter().rfind(|review| review["request"]["operation"] == "DELETE").expect("a deletion");
+    let review = seen
+        .iter()
+        .rfind(|review| review["request"]["operation"] == "DELETE")
+        .expect("a deletion");
     assert_eq!(review["request"]["object"], Value::Null);
     assert_eq!(review["request"]["oldObject"]["metadata"]["name"], "a");
     assert_eq!(review["request"]["options"]["kind"], "DeleteOptions");
@@ -215,7 +254,10 @@ async fn a_webhook_that_is_down_fails_the_request(c: &Context) {
     register(c, VALIDATING, vec![down]).await;
     let begun = Instant::now();
     let answer = loop {
-        let answer = c.post("configmaps", &config_map("a")).query("dryRun", "All").await;
+        let answer = c
+            .post("configmaps", &config_map("a"))
+            .query("dryRun", "All")
+            .await;
         if answer.status != 201 || begun.elapsed() > PATIENCE {
             break answer;
         }
@@ -250,7 +292,10 @@ async fn a_webhook_with_another_certificate_fails_the_request(c: &Context) {
     register(c, VALIDATING, vec![wrong]).await;
     let begun = Instant::now();
     loop {
-        let answer = c.post("configmaps", &config_map("a")).query("dryRun", "All").await;
+        let answer = c
+            .post("configmaps", &config_map("a"))
+            .query("dryRun", "All")
+            .await;
         if answer.status != 201 || begun.elapsed() > PATIENCE {
             answer.expect(500).has("/reason", "InternalError");
             break;
@@ -261,7 +306,11 @@ async fn a_webhook_with_another_certificate_fails_the_request(c: &Context) {
 
 async fn an_answer_with_another_uid_fails_the_request(c: &Context) {
     let _webhook = validating(c, |_| json!({"uid": "other", "allowed": true})).await;
-    let answer = c.post("configmaps", &config_map("a")).await.expect(500).has("/reason", "InternalError");
+    let answer = c
+        .post("configmaps", &config_map("a"))
+        .await
+        .expect(500)
+        .has("/reason", "InternalError");
     let message = answer.json()["message"].as_str().unwrap_or_default().to_owned();
     let start = "Internal error occurred: failed calling webhook \"hook.example.com\": received invalid webhook response: expected response.uid=";
     assert!(message.starts_with(start), "{message}");
@@ -271,8 +320,7 @@ async fn match_conditions_decide_whether_a_webhook_is_asked(c: &Context) {
     c.namespace().await;
     let webhook = Webhook::serve(|request| json!({"allowed": request["name"] == "rehearsal"})).await;
     let mut picky = hook(c, &webhook, "configmaps");
-    picky["matchConditions"] =
-        json!([{"name": "not-free", "expression": "!has(object.metadata.labels) || object.metadata.labels.free != 'yes'"}]);
+    picky["matchConditions"] = json!([{"name": "not-free", "expression": "!has(object.metadata.labels) || object.metadata.labels.free != 'yes'"}]);
     register(c, VALIDATING, vec![picky]).await;
     until_asked(c, &webhook).await;
     c.post("configmaps", &config_map("a")).await.expect(400);
@@ -293,7 +341,13 @@ async fn an_object_selector_decides_whether_a_webhook_is_asked(c: &Context) {
     free["metadata"]["labels"] = json!({"free": "yes"});
     c.post("configmaps", &free).await.expect(201);
     // The old object counts too: what stops being selected is still reviewed.
-    c.patch(PatchKind::Merge, "configmaps/a", &json!({"metadata": {"labels": null}})).await.expect(400);
+    c.patch(
+        PatchKind::Merge,
+        "configmaps/a",
+        &json!({"metadata": {"labels": null}}),
+    )
+    .await
+    .expect(400);
 }
 
 async fn rules_name_the_operations(c: &Context) {
@@ -325,9 +379,18 @@ async fn subresources_are_matched_by_name(c: &Context) {
         "paused": true, "replicas": 0, "selector": {"matchLabels": {"a": "b"}},
         "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}});
     c.post("apps/v1:deployments", &deployment).await.expect(201);
-    c.patch(PatchKind::Merge, "apps/v1:deployments/d/scale", &json!({"spec": {"replicas": 1}})).await.expect(200);
-    let seen: Vec<Value> =
-        webhook.seen().into_iter().filter(|review| review["request"]["resource"]["resource"] == "deployments").collect();
+    c.patch(
+        PatchKind::Merge,
+        "apps/v1:deployments/d/scale",
+        &json!({"spec": {"replicas": 1}}),
+    )
+    .await
+    .expect(200);
+    let seen: Vec<Value> = webhook
+        .seen()
+        .into_iter()
+        .filter(|review| review["request"]["resource"]["resource"] == "deployments")
+        .collect();
     assert_eq!(seen.len(), 1, "{seen:?}");
     assert_eq!(seen[0]["request"]["subResource"], "scale");
     assert_eq!(seen[0]["request"]["kind"]["kind"], "Scale");
@@ -344,14 +407,20 @@ async fn a_dry_run_is_refused_where_a_webhook_has_side_effects(c: &Context) {
     register(c, VALIDATING, vec![loud, hook(c, &quiet, "configmaps")]).await;
     until_asked(c, &quiet).await;
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}});
-    c.post("secrets", &secret).query("dryRun", "All").await.expect(201);
+    c.post("secrets", &secret)
+        .query("dryRun", "All")
+        .await
+        .expect(201);
     let seen = webhook.seen();
     assert_eq!(seen[0]["request"]["dryRun"], true);
     let mut refused = hook(c, &webhook, "secrets");
     refused["sideEffects"] = json!("Some");
     let body = json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
         "metadata": {"name": format!("{}-some", c.id)}, "webhooks": [refused]});
-    c.post(VALIDATING, &body).await.expect(422).has("/details/causes/0/field", "webhooks[0].sideEffects");
+    c.post(VALIDATING, &body)
+        .await
+        .expect(422)
+        .has("/details/causes/0/field", "webhooks[0].sideEffects");
 }
 
 async fn a_webhook_is_asked_again_when_another_changed_the_object(c: &Context) {
@@ -372,9 +441,16 @@ async fn a_webhook_is_asked_again_when_another_changed_the_object(c: &Context) {
     changing["name"] = json!("b.example.com");
     register(c, MUTATING, vec![again, changing]).await;
     until_asked(c, &second).await;
-    c.post("configmaps", &config_map("a")).await.expect(201).has("/data/k", "v");
+    c.post("configmaps", &config_map("a"))
+        .await
+        .expect(201)
+        .has("/data/k", "v");
     let reviews = |webhook: &Webhook| {
-        webhook.seen().into_iter().filter(|review| review["request"]["name"] == "a").collect::<Vec<_>>()
+        webhook
+            .seen()
+            .into_iter()
+            .filter(|review| review["request"]["name"] == "a")
+            .collect::<Vec<_>>()
     };
     let asked = reviews(&first);
     assert_eq!(asked.len(), 2, "{asked:?}");
@@ -386,7 +462,8 @@ async fn a_webhook_is_asked_again_when_another_changed_the_object(c: &Context) {
 async fn mutating_webhooks_come_before_validating_ones(c: &Context) {
     c.namespace().await;
     let changing =
-        Webhook::serve(|_| patch_response(&json!([{"op": "add", "path": "/data", "value": {"k": "v"}}]))).await;
+        Webhook::serve(|_| patch_response(&json!([{"op": "add", "path": "/data", "value": {"k": "v"}}])))
+            .await;
     let checking = Webhook::serve(|request| json!({"allowed": request["object"]["data"]["k"] == "v"})).await;
     register(c, MUTATING, vec![hook(c, &changing, "configmaps")]).await;
     register(c, VALIDATING, vec![hook(c, &checking, "configmaps")]).await;
@@ -407,9 +484,14 @@ async fn another_version_is_converted_to_the_one_the_rule_names(c: &Context) {
     until_asked(c, &webhook).await;
     let scaler = json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "h"},
         "spec": {"maxReplicas": 3, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}}});
-    c.post("autoscaling/v2:horizontalpodautoscalers", &scaler).await.expect(201);
+    c.post("autoscaling/v2:horizontalpodautoscalers", &scaler)
+        .await
+        .expect(201);
     let seen = webhook.seen();
-    let review = seen.iter().find(|review| review["request"]["name"] == "h").expect("the review of h");
+    let review = seen
+        .iter()
+        .find(|review| review["request"]["name"] == "h")
+        .expect("the review of h");
     assert_eq!(review["request"]["kind"]["version"], "v1");
     assert_eq!(review["request"]["requestKind"]["version"], "v2");
     assert_eq!(review["request"]["object"]["apiVersion"], "autoscaling/v1");
@@ -436,5 +518,8 @@ async fn custom_resources_are_reviewed_too(c: &Context) {
     register(c, MUTATING, vec![both]).await;
     until_asked(c, &webhook).await;
     let thing = json!({"apiVersion": format!("{group}/v1"), "kind": "Thing", "metadata": {"name": "a"}});
-    c.post(&format!("{group}/v1:things"), &thing).await.expect(201).has("/spec/k", "v");
+    c.post(&format!("{group}/v1:things"), &thing)
+        .await
+        .expect(201)
+        .has("/spec/k", "v");
 }

@@ -10,13 +10,15 @@ pub const RELEASE: &str = "1.36.3";
 /// The version of the `k8s.io/*` libraries that belong to [`RELEASE`].
 const LIBRARIES: &str = "0.36.3";
 
-const PROGRAMS: [&str; 3] = ["kube-apiserver", "kube-controller-manager", "kubectl"];
+/// The etcd that goes with it. Distributions have older ones, which lack what watches with initial events need.
+const ETCD: &str = "3.6.8";
+
+const PROGRAMS: [&str; 4] = ["etcd", "kube-apiserver", "kube-controller-manager", "kubectl"];
 
 /// Where the programs of a real cluster lie.
 #[derive(Debug, Clone)]
 pub struct Binaries {
     folder: PathBuf,
-    etcd: PathBuf,
 }
 
 /// Why there is no real Kubernetes to run.
@@ -60,18 +62,19 @@ impl Binaries {
         if PROGRAMS.iter().any(|program| !folder.join(program).is_file()) {
             return Err(BuildError::NotBuilt(folder));
         }
-        Ok(Self { folder, etcd: etcd()? })
+        Ok(Self { folder })
     }
 
     /// Builds what is missing and returns where everything is; `say` hears of each step.
     pub fn build(say: impl Fn(&str)) -> Result<Self, BuildError> {
-        let etcd = etcd()?;
         let folder = folder();
-        let missing: Vec<_> =
-            PROGRAMS.into_iter().filter(|program| !folder.join(program).is_file()).collect();
+        let missing: Vec<_> = PROGRAMS
+            .into_iter()
+            .filter(|program| !folder.join(program).is_file())
+            .collect();
         if missing.is_empty() {
             say(&format!("Kubernetes {RELEASE} is there: {}", folder.display()));
-            return Ok(Self { folder, etcd });
+            return Ok(Self { folder });
         }
         find("go").ok_or(BuildError::Missing {
             program: "go",
@@ -79,17 +82,12 @@ impl Binaries {
             remedy: "install Go 1.26 or newer from https://go.dev/dl",
         })?;
         compile(&folder, &missing, &say)?;
-        Ok(Self { folder, etcd })
+        Ok(Self { folder })
     }
 
-    /// The path of one of `kube-apiserver`, `kube-controller-manager` and `kubectl`.
+    /// The path of one of `etcd`, `kube-apiserver`, `kube-controller-manager` and `kubectl`.
     pub fn program(&self, name: &str) -> PathBuf {
         self.folder.join(name)
-    }
-
-    /// The path of etcd's server.
-    pub fn etcd(&self) -> &Path {
-        &self.etcd
     }
 }
 
@@ -103,27 +101,58 @@ pub fn folder() -> PathBuf {
     folder.canonicalize().unwrap_or(folder)
 }
 
-fn etcd() -> Result<PathBuf, BuildError> {
-    find("etcd").ok_or(BuildError::Missing {
-        program: "etcd",
-        purpose: "to store what kube-apiserver is told",
-        remedy: "on Debian and Ubuntu: apt-get install etcd-server",
-    })
-}
-
 fn find(program: &str) -> Option<PathBuf> {
     std::env::split_paths(&std::env::var_os("PATH")?)
         .map(|folder| folder.join(program))
         .find(|path| path.is_file())
 }
 
+fn compile(folder: &Path, programs: &[&str], say: &impl Fn(&str)) -> Result<(), BuildError> {
+    make_folder(folder)?;
+    for program in programs {
+        say(&format!("compiling {program}"));
+        let (work, package, flags) = if *program == "etcd" {
+            (
+                etcd_module(folder)?,
+                "go.etcd.io/etcd/server/v3".to_owned(),
+                "-s -w".to_owned(),
+            )
+        } else {
+            let version = "k8s.io/component-base/version";
+            let flags = format!(
+                "-s -w -X {version}.gitVersion=v{RELEASE} -X {version}.gitMajor=1 -X {version}.gitMinor=36"
+            );
+            (
+                kubernetes_module(folder)?,
+                format!("k8s.io/kubernetes/cmd/{program}"),
+                flags,
+            )
+        };
+        let unfinished = work.join(program);
+        let output = unfinished.display().to_string();
+        run(
+            &work,
+            &["build", "-trimpath", "-o", &output, "-ldflags", &flags, &package],
+        )?;
+        // Moved when it is whole, so that an interrupted build is not taken for a finished one.
+        let finished = folder.join(program);
+        std::fs::rename(&unfinished, &finished).map_err(|cause| BuildError::File {
+            path: finished,
+            cause,
+        })?;
+    }
+    say(&format!("Kubernetes {RELEASE} is ready: {}", folder.display()));
+    Ok(())
+}
+
 /// Kubernetes' own module can't be installed by `go install`: its `replace` lines point into its own tree. A module
 /// that requires it and points the same libraries at their published versions can be built.
-fn compile(folder: &Path, programs: &[&str], say: &impl Fn(&str)) -> Result<(), BuildError> {
+fn kubernetes_module(folder: &Path) -> Result<PathBuf, BuildError> {
     let work = folder.with_file_name(format!("{RELEASE}.build"));
+    if work.join("go.sum").is_file() {
+        return Ok(work);
+    }
     make_folder(&work)?;
-    make_folder(folder)?;
-    say(&format!("downloading the Go module k8s.io/kubernetes {RELEASE}"));
     let module = format!("k8s.io/kubernetes@v{RELEASE}");
     let described = run(&work, &["mod", "download", "-json", &module])?;
     let source = serde_json::from_str::<serde_json::Value>(&described)
@@ -134,31 +163,34 @@ fn compile(folder: &Path, programs: &[&str], say: &impl Fn(&str)) -> Result<(), 
             cause: "it named no folder".to_owned(),
         })?;
     let published = read(&source.join("go.mod"))?;
-    write(&work.join("go.mod"), &our_module(&published))?;
+    let packages = PROGRAMS.iter().filter(|program| **program != "etcd");
+    let packages: Vec<String> = packages
+        .map(|program| format!("k8s.io/kubernetes/cmd/{program}"))
+        .collect();
+    prepare(&work, &our_module(&published), &packages)?;
+    Ok(work)
+}
+
+fn etcd_module(folder: &Path) -> Result<PathBuf, BuildError> {
+    let work = folder.with_file_name(format!("etcd-{ETCD}.build"));
+    if !work.join("go.sum").is_file() {
+        make_folder(&work)?;
+        let module = format!("module realetcd\n\ngo 1.26.0\n\nrequire go.etcd.io/etcd/server/v3 v{ETCD}\n");
+        prepare(&work, &module, &["go.etcd.io/etcd/server/v3".to_owned()])?;
+    }
+    Ok(work)
+}
+
+/// Writes a module that needs `packages` and lets Go find the versions of everything they need.
+fn prepare(work: &Path, module: &str, packages: &[String]) -> Result<(), BuildError> {
+    write(&work.join("go.mod"), module)?;
     let mut tools = "//go:build tools\n\npackage tools\n\nimport (\n".to_owned();
-    for program in PROGRAMS {
-        let _ = writeln!(tools, "\t_ \"k8s.io/kubernetes/cmd/{program}\"");
+    for package in packages {
+        let _ = writeln!(tools, "\t_ \"{package}\"");
     }
     tools.push_str(")\n");
     write(&work.join("tools.go"), &tools)?;
-    say("resolving its dependencies");
-    run(&work, &["mod", "tidy", "-e"])?;
-    let package = "k8s.io/component-base/version";
-    let flags = format!(
-        "-s -w -X {package}.gitVersion=v{RELEASE} -X {package}.gitMajor=1 -X {package}.gitMinor=36"
-    );
-    for program in programs {
-        say(&format!("compiling {program}"));
-        let unfinished = work.join(program);
-        let output = unfinished.display().to_string();
-        let command = format!("k8s.io/kubernetes/cmd/{program}");
-        run(&work, &["build", "-trimpath", "-o", &output, "-ldflags", &flags, &command])?;
-        // Moved when it is whole, so that an interrupted build is not taken for a finished one.
-        let finished = folder.join(program);
-        std::fs::rename(&unfinished, &finished)
-            .map_err(|cause| BuildError::File { path: finished, cause })?;
-    }
-    say(&format!("Kubernetes {RELEASE} is ready: {}", folder.display()));
+    run(work, &["mod", "tidy", "-e"])?;
     Ok(())
 }
 
@@ -184,7 +216,10 @@ fn run(folder: &Path, arguments: &[&str]) -> Result<String, BuildError> {
         .env("CGO_ENABLED", "0")
         .env("GOFLAGS", "-mod=mod")
         .output()
-        .map_err(|cause| BuildError::Step { step: step(), cause: cause.to_string() })?;
+        .map_err(|cause| BuildError::Step {
+            step: step(),
+            cause: cause.to_string(),
+        })?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         let tail: Vec<_> = said.lines().rev().take(20).collect();
@@ -195,15 +230,24 @@ fn run(folder: &Path, arguments: &[&str]) -> Result<String, BuildError> {
 }
 
 fn make_folder(path: &Path) -> Result<(), BuildError> {
-    std::fs::create_dir_all(path).map_err(|cause| BuildError::File { path: path.to_owned(), cause })
+    std::fs::create_dir_all(path).map_err(|cause| BuildError::File {
+        path: path.to_owned(),
+        cause,
+    })
 }
 
 fn read(path: &Path) -> Result<String, BuildError> {
-    std::fs::read_to_string(path).map_err(|cause| BuildError::File { path: path.to_owned(), cause })
+    std::fs::read_to_string(path).map_err(|cause| BuildError::File {
+        path: path.to_owned(),
+        cause,
+    })
 }
 
 fn write(path: &Path, text: &str) -> Result<(), BuildError> {
-    std::fs::write(path, text).map_err(|cause| BuildError::File { path: path.to_owned(), cause })
+    std::fs::write(path, text).map_err(|cause| BuildError::File {
+        path: path.to_owned(),
+        cause,
+    })
 }
 
 #[cfg(test)]
@@ -214,7 +258,13 @@ mod tests {
     fn every_in_tree_library_is_sent_to_its_published_version() {
         let published = "module k8s.io/kubernetes\n\nreplace (\n\tk8s.io/api => ./staging/src/k8s.io/api\n\tk8s.io/cri-api => ./staging/src/k8s.io/cri-api\n)\n";
         let ours = our_module(published);
-        assert!(ours.contains("replace k8s.io/api => k8s.io/api v0.36.3\n"), "{ours}");
-        assert!(ours.contains("replace k8s.io/cri-api => k8s.io/cri-api v0.36.3\n"), "{ours}");
+        assert!(
+            ours.contains("replace k8s.io/api => k8s.io/api v0.36.3\n"),
+            "{ours}"
+        );
+        assert!(
+            ours.contains("replace k8s.io/cri-api => k8s.io/cri-api v0.36.3\n"),
+            "{ours}"
+        );
     }
 }

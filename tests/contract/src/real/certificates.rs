@@ -14,7 +14,9 @@ pub(super) struct Certificates {
 pub(super) fn write(folder: &Path) -> Result<Certificates, super::StartError> {
     let authority_key = KeyPair::generate()?;
     let mut authority = CertificateParams::new(Vec::new())?;
-    authority.distinguished_name.push(DnType::CommonName, "contract-authority");
+    authority
+        .distinguished_name
+        .push(DnType::CommonName, "contract-authority");
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
     let authority_certificate = authority.self_signed(&authority_key)?.pem();
@@ -29,7 +31,9 @@ pub(super) fn write(folder: &Path) -> Result<Certificates, super::StartError> {
         "kubernetes.default".to_owned(),
         "kubernetes.default.svc".to_owned(),
     ])?;
-    server.distinguished_name.push(DnType::CommonName, "kube-apiserver");
+    server
+        .distinguished_name
+        .push(DnType::CommonName, "kube-apiserver");
     let server = server.signed_by(&server_key, &issuer)?.pem();
 
     let accounts = KeyPair::generate()?;
@@ -39,5 +43,8 @@ pub(super) fn write(folder: &Path) -> Result<Certificates, super::StartError> {
     std::fs::write(folder.join("apiserver.key"), server_key.serialize_pem())?;
     std::fs::write(folder.join("accounts.key"), accounts.serialize_pem())?;
     std::fs::write(folder.join("accounts.pub"), accounts.public_key_pem())?;
-    Ok(Certificates { authority: authority_certificate, authority_file })
+    Ok(Certificates {
+        authority: authority_certificate,
+        authority_file,
+    })
 }

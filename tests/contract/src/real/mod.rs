@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 pub const ADMIN_TOKEN: &str = "admin-token";
 
 /// Generous: a loaded machine takes ten times as long as an idle one.
-const START_DEADLINE: Duration = Duration::from_secs(180);
+const START_DEADLINE: Duration = Duration::from_mins(3);
 
 /// What kind of cluster to start.
 #[derive(Debug, Clone)]
@@ -34,7 +34,12 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { durable: false, controllers: true, node: true, apiserver_arguments: Vec::new() }
+        Self {
+            durable: false,
+            controllers: true,
+            node: true,
+            apiserver_arguments: Vec::new(),
+        }
     }
 }
 
@@ -101,7 +106,7 @@ impl RealCluster {
         if !options.durable {
             etcd_arguments.push("--unsafe-no-fsync".to_owned());
         }
-        let etcd = Supervised::start(binaries.etcd(), &etcd_arguments, &root.join("etcd.log"))?;
+        let etcd = Supervised::start(&binaries.program("etcd"), &etcd_arguments, &root.join("etcd.log"))?;
 
         let url = format!("https://127.0.0.1:{api_port}");
         let tokens = root.join("tokens.csv");
@@ -149,7 +154,11 @@ impl RealCluster {
 
     /// The process ids of etcd, kube-apiserver and, if it runs, kube-controller-manager.
     pub fn pids(&self) -> (u32, u32, Option<u32>) {
-        (self.etcd.pid(), self.apiserver.pid(), self.controllers.as_ref().map(Supervised::pid))
+        (
+            self.etcd.pid(),
+            self.apiserver.pid(),
+            self.controllers.as_ref().map(Supervised::pid),
+        )
     }
 }
 
@@ -184,7 +193,10 @@ fn start_controllers(
 ) -> std::io::Result<Supervised> {
     let arguments = [
         format!("--kubeconfig={}", kubeconfig.display()),
-        format!("--service-account-private-key-file={}", root.join("accounts.key").display()),
+        format!(
+            "--service-account-private-key-file={}",
+            root.join("accounts.key").display()
+        ),
         format!("--root-ca-file={}", root.join("authority.crt").display()),
         format!("--cert-dir={}", root.join("certificates").display()),
         "--use-service-account-credentials".to_owned(),
@@ -210,13 +222,19 @@ async fn wait_until_ready(
 ) -> Result<(), StartError> {
     let begun = Instant::now();
     while begun.elapsed() < START_DEADLINE {
-        let answer = client.get(format!("{url}/readyz")).bearer_auth(ADMIN_TOKEN).send().await;
+        let answer = client
+            .get(format!("{url}/readyz"))
+            .bearer_auth(ADMIN_TOKEN)
+            .send()
+            .await;
         if answer.is_ok_and(|answer| answer.status().is_success()) {
             return Ok(());
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    Err(StartError::NotReady { last_words: apiserver.last_words() })
+    Err(StartError::NotReady {
+        last_words: apiserver.last_words(),
+    })
 }
 
 /// Ports that were free a moment ago: all are held until all are known, so that no two are the same.
@@ -238,13 +256,14 @@ kind: Config
 current-context: real
 clusters:
 - name: real
-  cluster: {{server: {url:?}, certificate-authority: {authority:?}}}
+  cluster: {{server: {url:?}, certificate-authority: "{}"}}
 contexts:
 - name: real
   context: {{cluster: real, user: admin}}
 users:
 - name: admin
   user: {{token: {ADMIN_TOKEN}}}
-"
+",
+        authority.display()
     )
 }

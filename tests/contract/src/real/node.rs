@@ -40,7 +40,11 @@ struct Api {
 
 impl TestNode {
     pub(super) fn start(client: reqwest::Client, url: &str) -> Self {
-        let api = Arc::new(Api { client, url: url.to_owned(), addresses: AtomicU32::new(1) });
+        let api = Arc::new(Api {
+            client,
+            url: url.to_owned(),
+            addresses: AtomicU32::new(1),
+        });
         let tasks = vec![tokio::spawn(beat(Arc::clone(&api))), tokio::spawn(tend(api))];
         Self { tasks }
     }
@@ -54,17 +58,22 @@ impl Api {
         content_type: &str,
         body: &Value,
     ) -> Result<Value, reqwest::Error> {
-        let mut request =
-            self.client.request(method, format!("{}{path}", self.url)).bearer_auth(super::ADMIN_TOKEN);
+        let mut request = self
+            .client
+            .request(method, format!("{}{path}", self.url))
+            .bearer_auth(super::ADMIN_TOKEN);
         if !body.is_null() {
-            request = request.header("Content-Type", content_type).body(body.to_string());
+            request = request
+                .header("Content-Type", content_type)
+                .body(body.to_string());
         }
         let bytes = request.send().await?.error_for_status()?.bytes().await?;
         Ok(serde_json::from_slice(&bytes).unwrap_or(Value::Null))
     }
 
     async fn merge(&self, path: &str, body: &Value) -> Result<Value, reqwest::Error> {
-        self.call(Method::PATCH, path, "application/merge-patch+json", body).await
+        self.call(Method::PATCH, path, "application/merge-patch+json", body)
+            .await
     }
 
     async fn post(&self, path: &str, body: &Value) -> Result<Value, reqwest::Error> {
@@ -105,7 +114,10 @@ async fn tend(api: Arc<Api>) {
         for pod in list.get("items").and_then(Value::as_array).into_iter().flatten() {
             tokio::spawn(attend(Arc::clone(&api), pod.clone()));
         }
-        let revision = list.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or("0");
+        let revision = list
+            .pointer("/metadata/resourceVersion")
+            .and_then(Value::as_str)
+            .unwrap_or("0");
         let path = format!("{}/api/v1/pods?watch=true&resourceVersion={revision}", api.url);
         let Ok(answer) = api.client.get(path).bearer_auth(super::ADMIN_TOKEN).send().await else {
             continue;
@@ -166,7 +178,11 @@ fn status_of(pod: &Value, fate: Fate, address: &str) -> Value {
     } else {
         json!({"running": {"startedAt": now}})
     };
-    let containers = pod.pointer("/spec/containers").and_then(Value::as_array).cloned().unwrap_or_default();
+    let containers = pod
+        .pointer("/spec/containers")
+        .and_then(Value::as_array)
+        .cloned()
+        .unwrap_or_default();
     json!({
         "phase": match fate {
             Fate::Succeeded => "Succeeded",
@@ -184,6 +200,8 @@ fn status_of(pod: &Value, fate: Fate, address: &str) -> Value {
 
 /// The current time as Kubernetes writes it.
 fn timestamp() -> String {
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs());
+    let seconds = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |elapsed| elapsed.as_secs());
     jiff::Timestamp::from_second(seconds as i64).map_or_else(|_| String::new(), |now| now.to_string())
 }

@@ -47,9 +47,17 @@ impl Supervised {
             BufReader::new(stdout).read_line(&mut first)?;
         }
         let pid = first.trim().parse().map_err(|_| {
-            std::io::Error::other(format!("the shell that starts {} named no process", program.display()))
+            std::io::Error::other(format!(
+                "the shell that starts {} named no process",
+                program.display()
+            ))
         })?;
-        Ok(Self { shell, lifeline, pid, log: log.to_owned() })
+        Ok(Self {
+            shell,
+            lifeline,
+            pid,
+            log: log.to_owned(),
+        })
     }
 
     /// The program's process id, for those who measure it.
@@ -83,8 +91,12 @@ mod tests {
     #[test]
     fn a_dropped_program_is_gone() {
         let folder = tempfile::tempdir().unwrap();
-        let program =
-            Supervised::start(Path::new("sleep"), &["600".to_owned()], &folder.path().join("log")).unwrap();
+        let program = Supervised::start(
+            Path::new("sleep"),
+            &["600".to_owned()],
+            &folder.path().join("log"),
+        )
+        .unwrap();
         let entry = format!("/proc/{}", program.pid());
         if Path::new("/proc/self").exists() {
             assert!(Path::new(&entry).exists());
@@ -96,7 +108,10 @@ mod tests {
     #[test]
     fn what_a_program_printed_can_be_read() {
         let folder = tempfile::tempdir().unwrap();
-        let arguments = ["-c".to_owned(), "echo first; echo last; exec sleep 600".to_owned()];
+        let arguments = [
+            "-c".to_owned(),
+            "echo first; echo last; exec sleep 600".to_owned(),
+        ];
         let program = Supervised::start(Path::new("sh"), &arguments, &folder.path().join("log")).unwrap();
         while program.last_words() != "first\nlast" {
             std::thread::yield_now();

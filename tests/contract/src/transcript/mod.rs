@@ -19,7 +19,7 @@
 //!
 //! Paths are those of [`crate::Context::path`]. `PATCH:merge`, `PATCH:json`, `PATCH:strategic` and `PATCH:apply` are
 //! the four patches; `CRD` defines custom resources and waits until they are served. A body is YAML and is sent as
-//! JSON, unless `! raw` or `! base64` says otherwise. `! until path = value` asks until the field has that value,
+//! JSON, unless `! raw` or `! base64` says otherwise. `! until path = value` and `! until path exists` ask until the field has that value or is there,
 //! `! with managedFields` keeps them in the comparison, `! headers A, B` compares headers too. Placeholders of answers
 //! (`<rv1>`, `<uid1>`, `<continue1>`, `<name1>`, `<token1>`) can be used in later requests as `{rv1}` and so on.
 

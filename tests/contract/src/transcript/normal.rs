@@ -18,7 +18,14 @@ fn pattern(text: &str) -> Regex {
 }
 
 /// Addresses and ports that a server picks.
-const PICKED: [&str; 6] = ["clusterIP", "clusterIPs", "nodePort", "podIP", "hostIP", "healthCheckNodePort"];
+const PICKED: [&str; 6] = [
+    "clusterIP",
+    "clusterIPs",
+    "nodePort",
+    "podIP",
+    "hostIP",
+    "healthCheckNodePort",
+];
 
 /// The placeholders given out so far in one case.
 #[derive(Debug, Default)]
@@ -32,7 +39,10 @@ pub(super) struct Names {
 
 impl Names {
     pub(super) fn new(id: &str) -> Self {
-        Self { id: id.to_owned(), ..Self::default() }
+        Self {
+            id: id.to_owned(),
+            ..Self::default()
+        }
     }
 
     /// Replaces `{id}`, `{rv1}` and so on in a request.
@@ -47,10 +57,14 @@ impl Names {
     }
 
     fn placeholder(&mut self, kind: &'static str, value: &str) -> String {
-        let position = self.known.iter().position(|(known, _)| *known == kind).unwrap_or_else(|| {
-            self.known.push((kind, Vec::new()));
-            self.known.len() - 1
-        });
+        let position = self
+            .known
+            .iter()
+            .position(|(known, _)| *known == kind)
+            .unwrap_or_else(|| {
+                self.known.push((kind, Vec::new()));
+                self.known.len() - 1
+            });
         let values = &mut self.known[position].1;
         let number = values.iter().position(|known| known == value).unwrap_or_else(|| {
             values.push(value.to_owned());
@@ -77,9 +91,20 @@ impl Names {
     fn walk_object(&mut self, map: &mut Map<String, Value>, in_list: bool) {
         if !self.keep_managed_fields {
             map.remove("managedFields");
+        } else if let Some(Value::Array(entries)) = map.get_mut("managedFields") {
+            // Servers sort them by time first, and two writes may or may not happen in the same second.
+            let text = |entry: &Value, field: &str| entry[field].as_str().unwrap_or_default().to_owned();
+            entries.sort_by_key(|entry| {
+                (
+                    text(entry, "manager"),
+                    text(entry, "operation"),
+                    text(entry, "subresource"),
+                )
+            });
         }
         self.blank_ages(map);
-        if let (Some(Value::String(prefix)), Some(Value::String(name))) = (map.get("generateName"), map.get("name"))
+        if let (Some(Value::String(prefix)), Some(Value::String(name))) =
+            (map.get("generateName"), map.get("name"))
             && name.len() == prefix.len() + 5
             && name.starts_with(prefix.as_str())
         {
@@ -121,10 +146,16 @@ impl Names {
     fn blank_ages(&mut self, table: &mut Map<String, Value>) {
         if let Some(Value::Array(columns)) = table.get("columnDefinitions") {
             let is_age = |column: &Value| column["type"] == "date" || column["name"] == "Age";
-            self.ages =
-                columns.iter().enumerate().filter(|(_, column)| is_age(column)).map(|(index, _)| index).collect();
+            self.ages = columns
+                .iter()
+                .enumerate()
+                .filter(|(_, column)| is_age(column))
+                .map(|(index, _)| index)
+                .collect();
         }
-        let Some(Value::Array(rows)) = table.get_mut("rows") else { return };
+        let Some(Value::Array(rows)) = table.get_mut("rows") else {
+            return;
+        };
         for row in rows {
             for index in &self.ages {
                 if let Some(cell) = row.pointer_mut(&format!("/cells/{index}"))
@@ -193,7 +224,8 @@ mod tests {
     #[test]
     fn the_revision_of_a_list_is_nobody_s_business() {
         let mut names = Names::new("c1");
-        let mut value = json!({"items": [{"metadata": {"resourceVersion": "5"}}], "metadata": {"resourceVersion": "9"}});
+        let mut value =
+            json!({"items": [{"metadata": {"resourceVersion": "5"}}], "metadata": {"resourceVersion": "9"}});
         names.normalise(&mut value, false);
         assert_eq!(
             value,

@@ -68,11 +68,17 @@ impl Exchange {
 impl Transcript {
     /// Reads the text form; an error names the line.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let mut transcript = Self { preamble: String::new(), scripts: Vec::new() };
+        let mut transcript = Self {
+            preamble: String::new(),
+            scripts: Vec::new(),
+        };
         for (index, line) in text.lines().enumerate() {
             let wrong = |what: &str| format!("line {}: {what}: {line}", index + 1);
             if let Some(name) = line.strip_prefix("=== ") {
-                transcript.scripts.push(Script { name: name.trim().to_owned(), ..Script::default() });
+                transcript.scripts.push(Script {
+                    name: name.trim().to_owned(),
+                    ..Script::default()
+                });
                 continue;
             }
             let Some(script) = transcript.scripts.last_mut() else {
@@ -86,7 +92,10 @@ impl Transcript {
             };
             if let Some(request) = request {
                 if let Some((name, value)) = header(request) {
-                    let exchange = script.exchanges.last_mut().ok_or_else(|| wrong("a header before a request"))?;
+                    let exchange = script
+                        .exchanges
+                        .last_mut()
+                        .ok_or_else(|| wrong("a header before a request"))?;
                     exchange.headers.push((name.to_owned(), value.to_owned()));
                 } else {
                     let (method, path) = request.split_once(' ').unwrap_or((request, ""));
@@ -101,15 +110,23 @@ impl Transcript {
                 if let Some(reason) = directive.strip_prefix("differs: ") {
                     script.differs = Some(reason.to_owned());
                 } else {
-                    let exchange =
-                        script.exchanges.last_mut().ok_or_else(|| wrong("a directive before a request"))?;
+                    let exchange = script
+                        .exchanges
+                        .last_mut()
+                        .ok_or_else(|| wrong("a directive before a request"))?;
                     exchange.directives.push(directive.trim().to_owned());
                 }
             } else if let Some(answer) = line.strip_prefix("< ") {
-                let exchange = script.exchanges.last_mut().ok_or_else(|| wrong("an answer before a request"))?;
+                let exchange = script
+                    .exchanges
+                    .last_mut()
+                    .ok_or_else(|| wrong("an answer before a request"))?;
                 match (&mut exchange.expected, answer.trim().parse::<u16>()) {
                     (expected @ None, Ok(status)) => {
-                        *expected = Some(Expected { status, ..Expected::default() });
+                        *expected = Some(Expected {
+                            status,
+                            ..Expected::default()
+                        });
                     }
                     (Some(expected), Err(_)) => expected.headers.push(answer.to_owned()),
                     _ => return Err(wrong("an answer begins with its status code")),
@@ -129,7 +146,11 @@ impl Transcript {
                 target.push('\n');
             }
         }
-        for exchange in transcript.scripts.iter_mut().flat_map(|script| &mut script.exchanges) {
+        for exchange in transcript
+            .scripts
+            .iter_mut()
+            .flat_map(|script| &mut script.exchanges)
+        {
             trim_end(&mut exchange.body);
             if let Some(expected) = &mut exchange.expected {
                 trim_end(&mut expected.body);
@@ -148,7 +169,11 @@ impl Transcript {
             }
             for exchange in &script.exchanges {
                 let mark = if exchange.preparation { ">>" } else { ">" };
-                let _ = writeln!(text, "{}", format!("{mark} {} {}", exchange.method, exchange.path).trim_end());
+                let _ = writeln!(
+                    text,
+                    "{}",
+                    format!("{mark} {} {}", exchange.method, exchange.path).trim_end()
+                );
                 for (name, value) in &exchange.headers {
                     let _ = writeln!(text, "> {name}: {value}");
                 }
@@ -184,8 +209,13 @@ impl Expected {
 
 /// `Name: value`, where a request line would have a method and a path.
 fn header(line: &str) -> Option<(&str, &str)> {
-    let (name, value) = line.split_once(": ").or_else(|| Some((line.strip_suffix(':')?, "")))?;
-    let is_name = !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-');
+    let (name, value) = line
+        .split_once(": ")
+        .or_else(|| Some((line.strip_suffix(':')?, "")))?;
+    let is_name = !name.is_empty()
+        && name
+            .chars()
+            .all(|letter| letter.is_ascii_alphanumeric() || letter == '-');
     is_name.then_some((name, value))
 }
 
@@ -206,7 +236,13 @@ mod tests {
         let read = Transcript::parse(text).unwrap();
         assert_eq!(read.write(), text);
         assert_eq!(read.scripts[0].exchanges[1].directive("show"), Some("a.b"));
-        assert_eq!(read.scripts[0].exchanges[1].expected.as_ref().map(|expected| expected.status), Some(200));
+        assert_eq!(
+            read.scripts[0].exchanges[1]
+                .expected
+                .as_ref()
+                .map(|expected| expected.status),
+            Some(200)
+        );
     }
 
     #[test]

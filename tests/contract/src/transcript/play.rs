@@ -42,7 +42,12 @@ pub async fn play(context: &Context, script: &mut Script, mode: Mode) {
         }
         let answer = ask(context, exchange, &names, &path, &what).await;
         if exchange.preparation {
-            assert!(answer.status < 300, "{what}: expected a success, not {}: {}", answer.status, answer.text());
+            assert!(
+                answer.status < 300,
+                "{what}: expected a success, not {}: {}",
+                answer.status,
+                answer.text()
+            );
             // Its placeholders may be wanted later.
             names.normalise(&mut value_of(&answer), false);
             continue;
@@ -54,7 +59,9 @@ pub async fn play(context: &Context, script: &mut Script, mode: Mode) {
                     compare(&what, expected, &seen);
                 }
             }
-            (None, Mode::Compare) => panic!("{what}: no answer was recorded; see CONTRIBUTING.md on how to record"),
+            (None, Mode::Compare) => {
+                panic!("{what}: no answer was recorded; see CONTRIBUTING.md on how to record")
+            }
             (_, Mode::RecordMissing | Mode::RecordAll) => exchange.expected = Some(seen),
         }
     }
@@ -62,12 +69,17 @@ pub async fn play(context: &Context, script: &mut Script, mode: Mode) {
 
 async fn prepare_namespace(context: &Context, script: &Script) {
     let in_namespace = |exchange: &Exchange| {
-        exchange.method != "CRD" && (!exchange.path.starts_with('/') || exchange.path.contains("namespaces/{id}/"))
+        exchange.method != "CRD"
+            && (!exchange.path.starts_with('/') || exchange.path.contains("namespaces/{id}/"))
     };
     if script.exchanges.iter().any(in_namespace) {
         context.namespace().await;
     }
-    if script.exchanges.iter().any(|exchange| exchange.method == "POST" && exchange.path.starts_with("pods")) {
+    if script
+        .exchanges
+        .iter()
+        .any(|exchange| exchange.method == "POST" && exchange.path.starts_with("pods"))
+    {
         context.namespace_for_pods().await;
     }
 }
@@ -76,8 +88,24 @@ async fn ask(context: &Context, exchange: &Exchange, names: &Names, path: &str, 
     let begun = Instant::now();
     loop {
         let answer = send(context, exchange, names, path, what).await;
-        let Some(condition) = exchange.directive("until") else { return answer };
-        let (field, wanted) = condition.split_once(" = ").unwrap_or_else(|| panic!("{what}: until what?"));
+        let Some(condition) = exchange.directive("until") else {
+            return answer;
+        };
+        if let Some(field) = condition.strip_suffix(" exists") {
+            if !field_of(&answer.json_or_null(), field).is_null() {
+                return answer;
+            }
+            assert!(
+                begun.elapsed() < PATIENCE,
+                "{what}: there is still no {field}: {}",
+                answer.text()
+            );
+            tokio::time::sleep(POLL).await;
+            continue;
+        }
+        let (field, wanted) = condition
+            .split_once(" = ")
+            .unwrap_or_else(|| panic!("{what}: until what?"));
         let seen = field_of(&answer.json_or_null(), field);
         let wanted = names.fill(wanted);
         if seen == yaml(what, &wanted) || (field == "code" && answer.status.to_string() == wanted) {
@@ -99,7 +127,10 @@ async fn send(context: &Context, exchange: &Exchange, names: &Names, path: &str,
         "PATCH:merge" => (Method::PATCH, "application/merge-patch+json"),
         "PATCH:strategic" => (Method::PATCH, "application/strategic-merge-patch+json"),
         "PATCH:apply" => (Method::PATCH, "application/apply-patch+yaml"),
-        other => (other.parse().unwrap_or_else(|_| panic!("{what}: no such method")), "application/json"),
+        other => (
+            other.parse().unwrap_or_else(|_| panic!("{what}: no such method")),
+            "application/json",
+        ),
     };
     let mut request = context.request(method, path);
     let text = names.fill(&exchange.body);
@@ -111,7 +142,10 @@ async fn send(context: &Context, exchange: &Exchange, names: &Names, path: &str,
         request = request.body("", bytes.unwrap_or_else(|error| panic!("{what}: {error}")));
     } else if !text.is_empty() {
         let has_type = exchange.headers.iter().any(|(name, _)| name == "Content-Type");
-        request = request.body(if has_type { "" } else { content_type }, yaml(what, &text).to_string());
+        request = request.body(
+            if has_type { "" } else { content_type },
+            yaml(what, &text).to_string(),
+        );
     }
     for (name, value) in &exchange.headers {
         request = request.header(name, &names.fill(value));
@@ -133,8 +167,9 @@ fn value_of(answer: &Answer) -> Value {
     {
         return value;
     }
-    let events: Result<Vec<Value>, _> =
-        serde_json::Deserializer::from_slice(&answer.body).into_iter().collect();
+    let events: Result<Vec<Value>, _> = serde_json::Deserializer::from_slice(&answer.body)
+        .into_iter()
+        .collect();
     match events {
         Ok(events) if answer.status == 200 => Value::Array(events),
         _ => Value::String(answer.text()),
@@ -146,13 +181,25 @@ fn take_down(exchange: &Exchange, answer: &Answer, names: &mut Names) -> Expecte
     if exchange.path.contains("watch=") && answer.status == 200 && !value.is_array() {
         value = Value::Array(vec![value]);
     }
+    if let Value::Array(events) = &mut value {
+        // A server may tell at any time how far it has come; only the end of the initial events is promised.
+        let end = "/object/metadata/annotations/k8s.io~1initial-events-end";
+        events.retain(|event| event["type"] != "BOOKMARK" || event.pointer(end).is_some());
+    }
     names.normalise(&mut value, exchange.directive("with managedFields").is_some());
     if let Some(fields) = exchange.directive("show") {
-        let fields = fields.split(", ").map(|field| (field.to_owned(), field_of(&value, field)));
+        let fields = fields
+            .split(", ")
+            .map(|field| (field.to_owned(), field_of(&value, field)));
         value = Value::Object(fields.collect::<Map<_, _>>());
     }
     let mut headers = Vec::new();
-    for name in ["Warning"].into_iter().chain(exchange.directive("headers").into_iter().flat_map(|all| all.split(", "))) {
+    for name in ["Warning"].into_iter().chain(
+        exchange
+            .directive("headers")
+            .into_iter()
+            .flat_map(|all| all.split(", ")),
+    ) {
         for header in answer.headers.get_all(name) {
             let mut text = Value::String(String::from_utf8_lossy(header.as_bytes()).into_owned());
             names.normalise(&mut text, false);
@@ -163,7 +210,11 @@ fn take_down(exchange: &Exchange, answer: &Answer, names: &mut Names) -> Expecte
         Value::String(text) if text.is_empty() => String::new(),
         value => goyaml::to_string(value).unwrap_or_else(|error| panic!("{}: {error}", answer.what)),
     };
-    Expected { status: answer.status, headers, body }
+    Expected {
+        status: answer.status,
+        headers,
+        body,
+    }
 }
 
 /// A field by its path, such as `spec.containers.0.image`; what isn't there is null. `a~b` stands for `a.b`.
@@ -182,16 +233,27 @@ fn field_of(value: &Value, path: &str) -> Value {
 }
 
 fn compare(what: &str, expected: &Expected, seen: &Expected) {
-    let wanted = expected.value().unwrap_or_else(|error| panic!("{what}: the recorded answer: {error}"));
-    let got = seen.value().unwrap_or_else(|error| panic!("{what}: the answer: {error}"));
+    let wanted = expected
+        .value()
+        .unwrap_or_else(|error| panic!("{what}: the recorded answer: {error}"));
+    let got = seen
+        .value()
+        .unwrap_or_else(|error| panic!("{what}: the answer: {error}"));
     if expected.status == seen.status && expected.headers == seen.headers && wanted == got {
         return;
     }
     let text = |expected: &Expected| {
-        let headers: String = expected.headers.iter().map(|header| format!("< {header}\n")).collect();
+        let headers: String = expected
+            .headers
+            .iter()
+            .map(|header| format!("< {header}\n"))
+            .collect();
         format!("< {}\n{headers}{}", expected.status, expected.body)
     };
-    panic!("{what}: the answer is another one (- expected, + seen)\n{}", difference(&text(expected), &text(seen)));
+    panic!(
+        "{what}: the answer is another one (- expected, + seen)\n{}",
+        difference(&text(expected), &text(seen))
+    );
 }
 
 /// The lines that differ, with the lines around them.
@@ -222,10 +284,18 @@ fn difference(expected: &str, seen: &str) -> String {
             j += 1;
         }
     }
-    let changed: Vec<usize> =
-        lines.iter().enumerate().filter(|(_, (changed, _))| *changed).map(|(index, _)| index).collect();
+    let changed: Vec<usize> = lines
+        .iter()
+        .enumerate()
+        .filter(|(_, (changed, _))| *changed)
+        .map(|(index, _)| index)
+        .collect();
     let near = |index: usize| changed.iter().any(|other| other.abs_diff(index) <= AROUND);
-    let shown = lines.iter().enumerate().filter(|(index, _)| near(*index)).map(|(_, (_, line))| line.as_str());
+    let shown = lines
+        .iter()
+        .enumerate()
+        .filter(|(index, _)| near(*index))
+        .map(|(_, (_, line))| line.as_str());
     shown.collect::<Vec<_>>().join("\n")
 }
 
