@@ -256,7 +256,7 @@ kind: Config
 current-context: real
 clusters:
 - name: real
-  cluster: {{server: {url:?}, certificate-authority: "{}"}}
+  cluster: {{server: {url:?}, certificate-authority: '{}'}}
 contexts:
 - name: real
   context: {{cluster: real, user: admin}}
