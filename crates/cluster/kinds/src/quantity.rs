@@ -38,7 +38,8 @@ pub(crate) struct Quantity {
 impl Quantity {
     /// Reads a quantity that was checked before; what isn't one is 0.
     pub(crate) fn read(text: &str) -> Self {
-        let digits = text.trim_start_matches(['+', '-', '.', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']);
+        let digits =
+            text.trim_start_matches(['+', '-', '.', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']);
         let number = text.strip_suffix(digits).unwrap_or(text);
         let binary = digits.ends_with('i');
         let nanos = match UNITS.iter().find(|(unit, _)| *unit == digits) {
@@ -46,7 +47,7 @@ impl Quantity {
             None => digits
                 .strip_prefix(['e', 'E'])
                 .and_then(|exponent| exponent.parse::<i32>().ok())
-                .and_then(|exponent| power_of_ten(exponent + 9))
+                .and_then(|exponent| power_of_ten(exponent.saturating_add(9)))
                 .map_or(0, |unit| scaled(number, unit)),
         };
         Self { nanos, binary }
@@ -76,7 +77,11 @@ impl Quantity {
     pub(crate) fn plus(self, other: Self) -> Self {
         Self {
             nanos: self.nanos.saturating_add(other.nanos),
-            binary: if self.nanos == 0 { other.binary } else { self.binary },
+            binary: if self.nanos == 0 {
+                other.binary
+            } else {
+                self.binary
+            },
         }
     }
 
@@ -118,8 +123,9 @@ fn scaled(number: &str, unit: i128) -> i128 {
     let mut inexact = false;
     for digit in fraction.bytes().filter(u8::is_ascii_digit) {
         let digit = i128::from(digit - b'0');
-        inexact |= digit != 0 && (rest * digit) % 10 != 0;
-        nanos = nanos.saturating_add(rest * digit / 10);
+        let part = rest.saturating_mul(digit);
+        inexact |= part % 10 != 0;
+        nanos = nanos.saturating_add(part / 10);
         rest /= 10;
         inexact |= digit != 0 && rest == 0;
     }

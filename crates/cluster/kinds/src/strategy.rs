@@ -63,7 +63,10 @@ pub fn prepare_for_create(group: &str, kind: &str, object: &mut Value) {
         }
         ("", "ServiceAccount") => keep_names_of_secrets(object),
         ("apps", "DaemonSet") => workloads::start_template_generation(object),
-        ("batch", "Job") => workloads::select_pods_of_job(object),
+        ("batch", "Job") => {
+            workloads::select_pods_of_job(object);
+            workloads::label_job_like_its_pods(object);
+        }
         ("discovery.k8s.io", "EndpointSlice") => services::drop_topology(object, None),
         ("certificates.k8s.io", "CertificateSigningRequest") => certificates::prepare_for_create(object),
         ("apiregistration.k8s.io", "APIService") => prepare_api_service(object),
@@ -112,15 +115,12 @@ fn update_object(group: &str, kind: &str, row: Row, new: &mut Fields, old: &Fiel
             new.part_or_new("spec").take_from(finalizers, "finalizers");
             defaults::label_with_name(new);
         }
-        ("", "Secret") => {
-            if new.is_zero("type") {
-                new.take_from(Some(old), "type");
-            }
-        }
+        ("", "Secret") if new.is_zero("type") => new.take_from(Some(old), "type"),
         ("", "Service") => services::drop_what_the_old_type_had(new, old),
         ("", "ServiceAccount") => keep_names_of_secrets(new),
         ("", "PersistentVolumeClaim") => claims::prepare(new.part_or_new("spec"), old.part("spec")),
         ("apps", "DaemonSet") => workloads::raise_template_generation(new, old),
+        ("batch", "Job") => workloads::label_job_like_its_pods(new),
         ("discovery.k8s.io", "EndpointSlice") => {
             services::raise_generation_of_slice(new, old);
             services::drop_topology(new, Some(old));
@@ -151,7 +151,8 @@ fn raise_generation(new: &mut Fields, old: &Fields) {
     let generation = old
         .part("metadata")
         .map_or(0, |metadata| metadata.number("generation"));
-    new.part_or_new("metadata").set("generation", generation + 1);
+    new.part_or_new("metadata")
+        .set("generation", generation.saturating_add(1));
 }
 
 fn update_status(group: &str, kind: &str, row: Row, new: &mut Fields, old: &Fields, now: Timestamp) {
@@ -178,7 +179,9 @@ fn update_status(group: &str, kind: &str, row: Row, new: &mut Fields, old: &Fiel
         ("", "Pod") => pods::update_status(new, old),
         ("", "PersistentVolume") => note_phase_of_volume(new, old, now),
         ("", "Node") => {
-            let had_configuration = old.part("status").is_some_and(|status| !status.is_unset("config"));
+            let had_configuration = old
+                .part("status")
+                .is_some_and(|status| !status.is_unset("config"));
             if !had_configuration && let Some(status) = new.part_mut("status") {
                 status.remove("config");
             }
@@ -217,7 +220,7 @@ fn prepare_namespace(namespace: &mut Fields) {
     }
 }
 
-/// The reference to a secret of a ServiceAccount is its name, whatever else is written there.
+/// The reference to a secret of a `ServiceAccount` is its name, whatever else is written there.
 fn keep_names_of_secrets(account: &mut Fields) {
     for secret in account.items_mut("secrets") {
         secret.retain(|field, _| field == "name");
@@ -226,9 +229,7 @@ fn keep_names_of_secrets(account: &mut Fields) {
 
 /// What isn't a service's is the API server's own, and so it is there.
 fn prepare_api_service(service: &mut Fields) {
-    let is_local = service
-        .part("spec")
-        .is_none_or(|spec| spec.is_unset("service"));
+    let is_local = service.part("spec").is_none_or(|spec| spec.is_unset("service"));
     if is_local {
         let now = creation_time(service);
         let condition = serde_json::json!({
@@ -238,9 +239,7 @@ fn prepare_api_service(service: &mut Fields) {
             "reason": "Local",
             "message": "Local APIServices are always available",
         });
-        service
-            .part_or_new("status")
-            .set("conditions", vec![condition]);
+        service.part_or_new("status").set("conditions", vec![condition]);
     }
 }
 
@@ -273,11 +272,9 @@ fn note_taints(slice: &mut Fields, now: &str) {
 }
 
 fn creation_time(object: &Fields) -> String {
-    object
-        .part("metadata")
-        .map_or_else(String::new, |metadata| {
-            metadata.text("creationTimestamp").to_owned()
-        })
+    object.part("metadata").map_or_else(String::new, |metadata| {
+        metadata.text("creationTimestamp").to_owned()
+    })
 }
 
 /// Returns the time as objects have it.

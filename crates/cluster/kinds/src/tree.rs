@@ -149,9 +149,7 @@ pub(crate) fn same(one: Option<&Value>, other: Option<&Value>) -> bool {
         (Some(value), None) | (None, Some(value)) => is_nothing(value),
         (Some(Value::Object(one)), Some(Value::Object(other))) => {
             one == other
-                || (one
-                    .iter()
-                    .all(|(name, value)| same(Some(value), other.get(name)))
+                || (one.iter().all(|(name, value)| same(Some(value), other.get(name)))
                     && other
                         .iter()
                         .all(|(name, value)| one.contains_key(name) || is_nothing(value)))

@@ -79,7 +79,12 @@ fn written_source(kind: &str, source: &Fields, role: Role) -> String {
     let nothing = json!("0");
     let name = json!(metric.text("name"));
     let selector = metric.part("selector").map(written_selector);
-    let or_nothing = |field: &str| numbers.get(field).filter(|value| !value.is_null()).unwrap_or(&nothing);
+    let or_nothing = |field: &str| {
+        numbers
+            .get(field)
+            .filter(|value| !value.is_null())
+            .unwrap_or(&nothing)
+    };
     let fields = Struct::default();
     match kind {
         "object" => fields
@@ -134,7 +139,9 @@ fn written_reference(reference: Option<&Fields>) -> String {
 fn written_selector(selector: &Fields) -> String {
     let expressions = (!selector.is_zero("matchExpressions")).then(|| {
         super::go_json::list(selector.items("matchExpressions"), |requirement| {
-            let values = requirement.get("values").filter(|_| !requirement.is_zero("values"));
+            let values = requirement
+                .get("values")
+                .filter(|_| !requirement.is_zero("values"));
             Struct::default()
                 .field("key", &json!(requirement.text("key")))
                 .field("operator", &json!(requirement.text("operator")))
@@ -252,5 +259,7 @@ fn amount(value: &Value) -> Value {
         Value::Number(number) => number.to_string(),
         _ => "0".to_owned(),
     };
-    bundle::rendering::quantity::canonical(&text).unwrap_or(text).into()
+    bundle::rendering::quantity::canonical(&text)
+        .unwrap_or(text)
+        .into()
 }

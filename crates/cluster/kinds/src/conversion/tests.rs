@@ -25,7 +25,12 @@ fn objects_are_shown_in_other_versions_as_the_real_server_does() {
             metrics.sort();
             metrics
         };
-        assert_eq!(order(&back), order(answer), "metrics of {}", answer["metadata"]["name"]);
+        assert_eq!(
+            order(&back),
+            order(answer),
+            "metrics of {}",
+            answer["metadata"]["name"]
+        );
         compared += 1;
     }
     assert!(compared >= 6, "only {compared} objects in two versions");
@@ -67,7 +72,12 @@ fn what_was_measured_is_kept_in_annotations() {
         first["status"],
         json!({"currentReplicas": 2, "desiredReplicas": 2, "currentCPUUtilizationPercentage": 40})
     );
-    let back = convert("HorizontalPodAutoscaler", "autoscaling/v1", "autoscaling/v2", first);
+    let back = convert(
+        "HorizontalPodAutoscaler",
+        "autoscaling/v1",
+        "autoscaling/v2",
+        first,
+    );
     assert_eq!(back["status"], second["status"]);
 }
 
@@ -79,7 +89,12 @@ fn annotations_that_make_no_sense_are_dropped() {
             .map(|name| ((*name).to_owned(), text.into()))
             .collect();
         let first = json!({"metadata": {"annotations": annotations}, "spec": {"maxReplicas": 3}});
-        let second = convert("HorizontalPodAutoscaler", "autoscaling/v1", "autoscaling/v2", first);
+        let second = convert(
+            "HorizontalPodAutoscaler",
+            "autoscaling/v1",
+            "autoscaling/v2",
+            first,
+        );
         assert_eq!(second["metadata"], json!({}), "{text}");
     }
 }
@@ -88,5 +103,8 @@ fn annotations_that_make_no_sense_are_dropped() {
 fn other_kinds_only_change_their_version() {
     let object = json!({"apiVersion": "a/v1", "kind": "X", "spec": {"a": 1}});
     let converted = convert("X", "a/v1", "a/v2", object);
-    assert_eq!(converted, json!({"apiVersion": "a/v2", "kind": "X", "spec": {"a": 1}}));
+    assert_eq!(
+        converted,
+        json!({"apiVersion": "a/v2", "kind": "X", "spec": {"a": 1}})
+    );
 }

@@ -19,7 +19,11 @@ static REFERENCE: LazyLock<Option<Regex>> = LazyLock::new(|| {
 
 /// Returns the pull policy of an image for which none is written: images tagged `latest`, also silently, change.
 pub(super) fn pull_policy(image: &str) -> &'static str {
-    if is_latest(image) { "Always" } else { "IfNotPresent" }
+    if is_latest(image) {
+        "Always"
+    } else {
+        "IfNotPresent"
+    }
 }
 
 fn is_latest(image: &str) -> bool {

@@ -67,7 +67,7 @@ pub(super) fn endpoints(endpoints: &mut Fields) {
     }
 }
 
-/// Fills in an EndpointSlice.
+/// Fills in an `EndpointSlice`.
 pub(super) fn endpoint_slice(slice: &mut Fields) {
     for port in slice.items_mut("ports") {
         port.set_if_unset("name", "");
@@ -75,7 +75,7 @@ pub(super) fn endpoint_slice(slice: &mut Fields) {
     }
 }
 
-/// Fills in a NetworkPolicy.
+/// Fills in a `NetworkPolicy`.
 pub(super) fn network_policy(policy: &mut Fields) {
     let spec = policy.part_or_new("spec");
     for list in ["ingress", "egress"] {
@@ -94,7 +94,7 @@ pub(super) fn network_policy(policy: &mut Fields) {
     }
 }
 
-/// Fills in an IngressClass.
+/// Fills in an `IngressClass`.
 pub(super) fn ingress_class(class: &mut Fields) {
     if let Some(parameters) = class
         .part_mut("spec")

@@ -29,6 +29,10 @@ pub(crate) fn label_with_name(namespace: &mut Fields) {
     }
 }
 
+fn range(text: &str) -> Value {
+    text.into()
+}
+
 /// Fills in a Node.
 pub(super) fn node(node: &mut Fields) {
     if let Some(status) = node.part_mut("status") {
@@ -41,13 +45,7 @@ pub(super) fn node(node: &mut Fields) {
         resources::list(status, "allocatable");
     }
     if let Some(spec) = node.part_mut("spec") {
-        pods::one_and_many(
-            spec,
-            "podCIDR",
-            "podCIDRs",
-            |range| Value::from(range),
-            |item| item.as_str(),
-        );
+        pods::one_and_many(spec, "podCIDR", "podCIDRs", range, Value::as_str);
     }
 }
 
@@ -64,7 +62,7 @@ pub(super) fn secret(secret: &mut Fields) {
     }
 }
 
-/// Fills in a LimitRange.
+/// Fills in a `LimitRange`.
 pub(super) fn limit_range(range: &mut Fields) {
     let limits = range
         .part_mut("spec")
@@ -82,7 +80,7 @@ pub(super) fn limit_range(range: &mut Fields) {
     }
 }
 
-/// Fills in a ResourceQuota.
+/// Fills in a `ResourceQuota`.
 pub(super) fn resource_quota(quota: &mut Fields) {
     if let Some(spec) = quota.part_mut("spec") {
         resources::list(spec, "hard");
@@ -93,7 +91,7 @@ pub(super) fn resource_quota(quota: &mut Fields) {
     }
 }
 
-/// Fills in a RoleBinding or a ClusterRoleBinding.
+/// Fills in a `RoleBinding` or a `ClusterRoleBinding`.
 pub(super) fn role_binding(binding: &mut Fields) {
     binding.part_or_new("roleRef").set_if_zero("apiGroup", ACCESS);
     for subject in binding.items_mut("subjects") {
@@ -152,24 +150,24 @@ pub(super) fn policy(policy: &mut Fields, is_binding: bool) {
     }
 }
 
-/// Fills in an APIService.
+/// Fills in an `APIService`.
 pub(super) fn api_service(service: &mut Fields) {
     if let Some(spec) = service.part_mut("spec") {
         port_of_service(spec);
     }
 }
 
-/// Fills in a PriorityClass.
+/// Fills in a `PriorityClass`.
 pub(super) fn priority_class(class: &mut Fields) {
     class.set_if_unset("preemptionPolicy", "PreemptLowerPriority");
 }
 
-/// Fills in a FlowSchema.
+/// Fills in a `FlowSchema`.
 pub(super) fn flow_schema(schema: &mut Fields) {
     schema.part_or_new("spec").set_if_zero("matchingPrecedence", 1000);
 }
 
-/// Fills in a PriorityLevelConfiguration.
+/// Fills in a `PriorityLevelConfiguration`.
 pub(super) fn priority_level(level: &mut Fields) {
     let Some(spec) = level.part_mut("spec") else {
         return;
@@ -192,7 +190,7 @@ pub(super) fn priority_level(level: &mut Fields) {
     }
 }
 
-/// Fills in what a ResourceClaim, or a template of one, asks for.
+/// Fills in what a `ResourceClaim`, or a template of one, asks for.
 pub(super) fn device_requests(spec: &mut Fields) {
     let Some(devices) = spec.part_mut("devices") else {
         return;
@@ -222,7 +220,7 @@ fn tolerations(request: &mut Fields) {
     }
 }
 
-/// Fills in a ResourceClaim.
+/// Fills in a `ResourceClaim`.
 pub(super) fn resource_claim(claim: &mut Fields) {
     device_requests(claim.part_or_new("spec"));
     let results = claim
@@ -237,7 +235,9 @@ pub(super) fn resource_claim(claim: &mut Fields) {
     }
 }
 
-/// Fills in a request for a ServiceAccount's token.
+/// Fills in a request for a `ServiceAccount`'s token.
 pub(super) fn token_request(request: &mut Fields) {
-    request.part_or_new("spec").set_if_unset("expirationSeconds", 3600);
+    request
+        .part_or_new("spec")
+        .set_if_unset("expirationSeconds", 3600);
 }

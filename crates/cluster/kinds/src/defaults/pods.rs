@@ -58,9 +58,13 @@ fn pod_status(status: &mut Fields) {
     }
     resources::list(status, "allocatedResources");
     resources::requirements(status);
-    one_and_many(status, "podIP", "podIPs", |address| json!({"ip": address}), |item| {
-        item.get("ip")?.as_str()
-    });
+    one_and_many(
+        status,
+        "podIP",
+        "podIPs",
+        |address| json!({"ip": address}),
+        |item| item.get("ip")?.as_str(),
+    );
 }
 
 /// Makes a field that holds one value and the list that replaced it agree. The one is what older clients write, so it

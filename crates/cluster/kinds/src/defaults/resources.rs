@@ -73,7 +73,10 @@ pub(super) fn whole_pod(spec: &mut Fields) {
             .is_some_and(|all| all.contains_key(&name));
         if name.starts_with(HUGE_PAGES) && !is_requested {
             let written = amount.written();
-            resources.part_or_new("limits").entry(name).or_insert(written.into());
+            resources
+                .part_or_new("limits")
+                .entry(name)
+                .or_insert(written.into());
         }
     }
     if resources.is_zero("limits") {

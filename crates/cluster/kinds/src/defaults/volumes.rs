@@ -139,7 +139,7 @@ pub(super) fn persistent_volume(volume: &mut Fields) {
     source(spec);
 }
 
-/// Fills in the volume that a VolumeAttachment carries with it.
+/// Fills in the volume that a `VolumeAttachment` carries with it.
 pub(super) fn attachment(attachment: &mut Fields) {
     let inline = attachment
         .part_mut("spec")
@@ -151,13 +151,13 @@ pub(super) fn attachment(attachment: &mut Fields) {
     }
 }
 
-/// Fills in a StorageClass.
+/// Fills in a `StorageClass`.
 pub(super) fn storage_class(class: &mut Fields) {
     class.set_if_unset("reclaimPolicy", "Delete");
     class.set_if_unset("volumeBindingMode", "Immediate");
 }
 
-/// Fills in a CSIDriver.
+/// Fills in a `CSIDriver`.
 pub(super) fn csi_driver(driver: &mut Fields) {
     let spec = driver.part_or_new("spec");
     spec.set_if_unset("attachRequired", true);

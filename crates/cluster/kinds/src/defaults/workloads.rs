@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{pods, volumes};
 use crate::tree::{Fields, Tree};
 
-/// Where a DaemonSet keeps the generation of its template, which once was a field.
+/// Where a `DaemonSet` keeps the generation of its template, which once was a field.
 pub(crate) const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
 /// How many old revisions are kept.
@@ -27,14 +27,14 @@ pub(super) fn deployment(deployment: &mut Fields) {
     pods::template(spec.part_or_new("template"));
 }
 
-/// Fills in a ReplicaSet.
+/// Fills in a `ReplicaSet`.
 pub(super) fn replica_set(set: &mut Fields) {
     let spec = set.part_or_new("spec");
     spec.set_if_unset("replicas", 1);
     pods::template(spec.part_or_new("template"));
 }
 
-/// Fills in a DaemonSet.
+/// Fills in a `DaemonSet`.
 pub(super) fn daemon_set(set: &mut Fields) {
     let spec = set.part_or_new("spec");
     let strategy = spec.part_or_new("updateStrategy");
@@ -50,7 +50,7 @@ pub(super) fn daemon_set(set: &mut Fields) {
     annotations.set_if_unset(TEMPLATE_GENERATION, "0");
 }
 
-/// Fills in a StatefulSet.
+/// Fills in a `StatefulSet`.
 pub(super) fn stateful_set(set: &mut Fields) {
     let spec = set.part_or_new("spec");
     spec.set_if_zero("podManagementPolicy", "OrderedReady");
@@ -77,7 +77,7 @@ pub(super) fn stateful_set(set: &mut Fields) {
     }
 }
 
-/// Fills in a ReplicationController.
+/// Fills in a `ReplicationController`.
 pub(super) fn replication_controller(controller: &mut Fields) {
     let spec = controller.part_or_new("spec");
     spec.set_if_unset("replicas", 1);
@@ -119,13 +119,9 @@ pub(super) fn job(job: &mut Fields) {
         "Failed"
     };
     spec.set_if_unset("podReplacementPolicy", replacement);
-    let labels = spec.part("template").and_then(labels_of);
-    if let Some(labels) = labels {
-        job.part_or_new("metadata").set_if_zero("labels", labels);
-    }
 }
 
-/// Fills in what a Job and the template of a CronJob's Jobs have in common.
+/// Fills in what a Job and the template of a `CronJob`'s Jobs have in common.
 fn job_spec(spec: &mut Fields) {
     pods::template(spec.part_or_new("template"));
     if let Some(policy) = spec.part_mut("podFailurePolicy") {
@@ -137,7 +133,7 @@ fn job_spec(spec: &mut Fields) {
     }
 }
 
-/// Fills in a CronJob.
+/// Fills in a `CronJob`.
 pub(super) fn cron_job(cron_job: &mut Fields) {
     let spec = cron_job.part_or_new("spec");
     spec.set_if_zero("concurrencyPolicy", "Allow");
@@ -147,12 +143,12 @@ pub(super) fn cron_job(cron_job: &mut Fields) {
     job_spec(spec.part_or_new("jobTemplate").part_or_new("spec"));
 }
 
-/// Fills in a PodTemplate.
+/// Fills in a `PodTemplate`.
 pub(super) fn pod_template(template: &mut Fields) {
     pods::template(template.part_or_new("template"));
 }
 
-/// Fills in a HorizontalPodAutoscaler of version 1; its processor is filled in when it is stored.
+/// Fills in a `HorizontalPodAutoscaler` of version 1; its processor is filled in when it is stored.
 pub(super) fn autoscaler_v1(autoscaler: &mut Fields) {
     autoscaler.part_or_new("spec").set_if_unset("minReplicas", 1);
 }
@@ -178,7 +174,7 @@ pub(crate) fn processor_metric(percent: &Value) -> Value {
 /// How busy processors are kept when nothing else is said, in percent.
 pub(crate) const PROCESSOR_PERCENT: i64 = 80;
 
-/// Fills in a HorizontalPodAutoscaler of version 2.
+/// Fills in a `HorizontalPodAutoscaler` of version 2.
 pub(super) fn autoscaler(autoscaler: &mut Fields) {
     if let Some(metadata) = autoscaler.part_mut("metadata")
         && let Some(annotations) = metadata.part_mut("annotations")

@@ -21,7 +21,7 @@ pub struct Requester<'a> {
     pub extra: &'a BTreeMap<String, Vec<String>>,
 }
 
-/// Notes in a new CertificateSigningRequest who sent it, whatever it says itself.
+/// Notes in a new `CertificateSigningRequest` who sent it, whatever it says itself.
 pub fn note_requester(object: &mut Value, requester: &Requester<'_>) {
     let Some(object) = object.as_object_mut() else {
         return;

@@ -6,8 +6,7 @@ use crate::tree::{Fields, Tree};
 
 /// Makes both fields agree, and drops sources that were never allowed in the old one.
 pub(super) fn prepare(spec: &mut Fields, old: Option<&Fields>) {
-    let was_filled =
-        old.is_some_and(|old| !old.is_unset("dataSource") || !old.is_unset("dataSourceRef"));
+    let was_filled = old.is_some_and(|old| !old.is_unset("dataSource") || !old.is_unset("dataSourceRef"));
     let had_reference = old.is_some_and(|old| !old.is_unset("dataSourceRef"));
     let is_elsewhere = spec
         .part("dataSourceRef")

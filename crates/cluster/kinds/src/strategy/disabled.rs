@@ -104,9 +104,9 @@ fn in_pod(spec: Option<&mut Fields>, old: Option<&Fields>) {
     for field in ["clusterTrustBundle", "podCertificate"] {
         let uses = |spec: &Fields| {
             spec.items("volumes").any(|volume| {
-                volume.part("projected").is_some_and(|projected| {
-                    projected.items("sources").any(|source| !source.is_unset(field))
-                })
+                volume
+                    .part("projected")
+                    .is_some_and(|projected| projected.items("sources").any(|source| !source.is_unset(field)))
             })
         };
         if uses(spec) && !old.is_some_and(uses) {

@@ -8,10 +8,10 @@ use super::{keep_metadata, raise_generation};
 use crate::quantity::Quantity;
 use crate::tree::{Fields, Tree, same};
 
-/// Where a pod's profiles of AppArmor were before they had a field, before the name of the container.
+/// Where a pod's profiles of `AppArmor` were before they had a field, before the name of the container.
 const APP_ARMOR_ANNOTATION: &str = "container.apparmor.security.beta.kubernetes.io/";
 
-/// The longest name of a profile of AppArmor.
+/// The longest name of a profile of `AppArmor`.
 const LONGEST_PROFILE: usize = 4095;
 
 /// Sets the status that a pod begins with, and what follows from its labels and annotations.
@@ -142,9 +142,11 @@ fn match_own_labels(term: &mut Fields, labels: &Fields) {
     }
 }
 
-/// Writes profiles of AppArmor that are given as annotations into the fields of the containers.
+/// Writes profiles of `AppArmor` that are given as annotations into the fields of the containers.
 fn take_app_armor_profiles(spec: &mut Fields, annotations: &Fields) {
-    if spec.part("os").is_some_and(|system| system.text("name") == "windows")
+    if spec
+        .part("os")
+        .is_some_and(|system| system.text("name") == "windows")
         || !annotations
             .keys()
             .any(|name| name.starts_with(APP_ARMOR_ANNOTATION))
@@ -208,7 +210,9 @@ pub(super) fn update_status(new: &mut Fields, old: &Fields) {
             .or_default()
             .push(condition.number("observedGeneration"));
     }
-    generations.values_mut().for_each(|all| all.reverse());
+    for all in generations.values_mut() {
+        all.reverse();
+    }
     for condition in status.items_mut("conditions") {
         let generation = generations
             .get_mut(condition.text("type"))
@@ -268,7 +272,11 @@ pub(super) fn update_resources(new: &mut Fields, old: &Fields) {
 fn with_new_resources(new: &Fields, old: &Fields, list: &str) -> Option<Value> {
     let mut containers = old.get(list)?.clone();
     let there = containers.as_array_mut()?;
-    for (container, new_container) in there.iter_mut().filter_map(Value::as_object_mut).zip(new.items(list)) {
+    for (container, new_container) in there
+        .iter_mut()
+        .filter_map(Value::as_object_mut)
+        .zip(new.items(list))
+    {
         if container.text("name") != new_container.text("name") {
             return new.get(list).cloned();
         }

@@ -35,9 +35,7 @@ pub fn reset_fields(group: &str, kind: &str, subresource: Option<&str>) -> Vec<V
 
 fn resets_status(group: &str, kind: &str) -> bool {
     let row = super::row(group, kind);
-    row.status
-        || row.keeps_status
-        || (group == "apiextensions.k8s.io" && kind == "CustomResourceDefinition")
+    row.status || row.keeps_status || (group == "apiextensions.k8s.io" && kind == "CustomResourceDefinition")
 }
 
 /// Returns the paths of the only fields that a write through a subresource can change, if there are only some; `*` is any

@@ -75,10 +75,7 @@ pub(super) fn row(group: &str, kind: &str) -> Row {
             keeps_status: true,
             ..PLAIN
         },
-        (
-            "",
-            "Namespace" | "PersistentVolume" | "PersistentVolumeClaim" | "ResourceQuota" | "Service",
-        )
+        ("", "Namespace" | "PersistentVolume" | "PersistentVolumeClaim" | "ResourceQuota" | "Service")
         | ("autoscaling", "HorizontalPodAutoscaler")
         | ("certificates.k8s.io", "CertificateSigningRequest") => with_status(),
         ("", "PodTemplate") => counting(&["template"]),

@@ -15,9 +15,8 @@ pub(super) fn drop_what_the_old_type_had(new: &mut Fields, old: &Fields) {
     let keeps = |spec: &Fields, field: &str| same(spec.get(field), old_spec.get(field));
     let has_address = |spec: &Fields| spec.text("type") != "ExternalName";
     let has_node_ports = |spec: &Fields| matches!(spec.text("type"), "NodePort" | "LoadBalancer");
-    let has_health_check = |spec: &Fields| {
-        spec.text("type") == "LoadBalancer" && spec.text("externalTrafficPolicy") == "Local"
-    };
+    let has_health_check =
+        |spec: &Fields| spec.text("type") == "LoadBalancer" && spec.text("externalTrafficPolicy") == "Local";
     let is_balanced = |spec: &Fields| spec.text("type") == "LoadBalancer";
 
     if has_address(old_spec) && !has_address(spec) {
@@ -31,9 +30,7 @@ pub(super) fn drop_what_the_old_type_had(new: &mut Fields, old: &Fields) {
             }
         }
     }
-    if has_node_ports(old_spec)
-        && !has_node_ports(spec)
-        && node_ports(spec).is_subset(&node_ports(old_spec))
+    if has_node_ports(old_spec) && !has_node_ports(spec) && node_ports(spec).is_subset(&node_ports(old_spec))
     {
         for port in spec.items_mut("ports") {
             port.remove("nodePort");

@@ -1,4 +1,5 @@
 use jiff::Timestamp;
+use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
 use serde_json::{Value, json};
 
 use super::{only_fields, prepare_for_create, prepare_for_update, reset_fields, rows};
@@ -7,11 +8,16 @@ use crate::tree::{Fields, Tree};
 /// What a real server 1.36 answered to the creation of each object, but for its managers of fields.
 const UPSTREAM: &str = include_str!("upstream.jsonl");
 
+/// What a real server 1.36 answered to an update of each object, with what it was before.
+const UPSTREAM_UPDATES: &str = include_str!("upstream_updates.jsonl");
+
 /// Returns an object as it is when its kind's rules are asked for the last time before it is stored.
 fn created(case: &Fields) -> Value {
     let (group, version, kind) = (case.text("group"), case.text("version"), case.text("kind"));
     let definition = schema::builtin::kind(group, version, kind).unwrap();
-    let mut object = schema::strict::normalize(definition, &case["given"]).unwrap().value;
+    let mut object = schema::strict::normalize(definition, &case["given"])
+        .unwrap()
+        .value;
     crate::defaults::apply(group, version, kind, &mut object);
     let answered = case["answer"]["metadata"].as_object().unwrap();
     let metadata = object["metadata"].as_object_mut().unwrap();
@@ -99,10 +105,49 @@ fn new_objects_are_what_the_real_server_makes_of_them() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+fn in_stored_version(kind: &str, object: Value) -> Value {
+    let asked = object["apiVersion"].as_str().unwrap().to_owned();
+    match kind {
+        "HorizontalPodAutoscaler" => crate::conversion::convert(kind, &asked, "autoscaling/v2", object),
+        _ => object,
+    }
+}
+
+#[test]
+fn updated_objects_are_what_the_real_server_makes_of_them() {
+    let mut wrong = Vec::new();
+    for line in UPSTREAM_UPDATES.lines() {
+        let case: Value = serde_json::from_str(line).unwrap();
+        let case = case.as_object().unwrap();
+        let (group, version, kind) = (case.text("group"), case.text("version"), case.text("kind"));
+        let definition = schema::builtin::kind(group, version, kind).unwrap();
+        let mut new = schema::strict::normalize(definition, &case["new"]).unwrap().value;
+        crate::defaults::apply(group, version, kind, &mut new);
+        let asked = new["apiVersion"].as_str().unwrap().to_owned();
+        let new = in_stored_version(kind, new);
+        let old = in_stored_version(kind, case["old"].clone());
+        let below = case.get("below").and_then(Value::as_str);
+        let now = case["answer"]["status"]["lastPhaseTransitionTime"].as_str();
+        let now = now.map_or(Timestamp::UNIX_EPOCH, |time| time.parse().unwrap());
+        let new = updated_at(now, group, kind, below, new, &old);
+        let stored = new["apiVersion"].as_str().unwrap().to_owned();
+        let new = crate::conversion::convert(kind, &stored, &asked, new);
+        if new != case["answer"] {
+            let mut differences = Vec::new();
+            differ("", &new, &case["answer"], &mut differences);
+            wrong.push(format!("{kind} {below:?}:\n  {}", differences.join("\n  ")));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 fn differ(path: &str, made: &Value, wanted: &Value, differences: &mut Vec<String>) {
     match (made, wanted) {
         (Value::Object(one), Value::Object(other)) => {
-            for name in one.keys().chain(other.keys().filter(|name| !one.contains_key(*name))) {
+            for name in one
+                .keys()
+                .chain(other.keys().filter(|name| !one.contains_key(*name)))
+            {
                 let missing = json!("(missing)");
                 let value = one.get(name).unwrap_or(&missing);
                 let other = other.get(name).unwrap_or(&missing);
@@ -147,11 +192,92 @@ fn an_empty_status_has_the_fields_that_are_always_there() {
     }
 }
 
-fn updated(group: &str, kind: &str, below: Option<&str>, mut new: Value, old: &Value) -> Value {
+/// Returns any JSON, with the names that the rules look for in it.
+fn anything() -> impl Strategy<Value = Value> {
+    let names = [
+        "metadata",
+        "spec",
+        "status",
+        "template",
+        "annotations",
+        "labels",
+        "containers",
+        "volumes",
+        "resources",
+        "limits",
+        "requests",
+        "cpu",
+        "type",
+        "ports",
+        "behavior",
+        "metrics",
+        "conditions",
+        "items",
+        "podIP",
+        "podIPs",
+        "deprecated.daemonset.template.generation",
+        "autoscaling.alpha.kubernetes.io/metrics",
+        "dataSource",
+    ];
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        "[0-9.+-]{0,40}([eE][+-]?[0-9]{1,10}|[numkMGTPE]i?)?".prop_map(Value::from),
+        "[a-zA-Z\\[\\]{}:,\"]{0,8}".prop_map(Value::from),
+        Just(json!("9223372036854775807")),
+    ];
+    leaf.prop_recursive(6, 48, 6, move |inner| {
+        let name = proptest::sample::select(names.to_vec()).prop_map(str::to_owned);
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            proptest::collection::btree_map(name, inner, 0..6)
+                .prop_map(|fields| Value::Object(fields.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn no_object_is_too_strange(new in anything(), old in anything()) {
+        for kind in crate::table::KINDS {
+            let mut new = new.clone();
+            for version in kind.versions {
+                crate::defaults::apply(kind.group, version, kind.kind, &mut new);
+            }
+            let mut created = new.clone();
+            prepare_for_create(kind.group, kind.kind, &mut created);
+            for below in [None, Some("status"), Some("resize"), Some("ephemeralcontainers"), Some("approval")] {
+                let mut new = new.clone();
+                prepare_for_update(kind.group, kind.kind, below, &mut new, &old, Timestamp::UNIX_EPOCH);
+            }
+        }
+        for (kind, one, other) in [
+            ("HorizontalPodAutoscaler", "autoscaling/v1", "autoscaling/v2"),
+            ("Event", "v1", "events.k8s.io/v1"),
+        ] {
+            let there = crate::conversion::convert(kind, one, other, new.clone());
+            crate::conversion::convert(kind, other, one, there);
+        }
+    }
+}
+
+fn updated(group: &str, kind: &str, below: Option<&str>, new: Value, old: &Value) -> Value {
+    updated_at(Timestamp::UNIX_EPOCH, group, kind, below, new, old)
+}
+
+fn updated_at(
+    now: Timestamp,
+    group: &str,
+    kind: &str,
+    below: Option<&str>,
+    mut new: Value,
+    old: &Value,
+) -> Value {
     if let Some(generation) = old["metadata"].get("generation") {
         new["metadata"]["generation"] = generation.clone();
     }
-    prepare_for_update(group, kind, below, &mut new, old, Timestamp::UNIX_EPOCH);
+    prepare_for_update(group, kind, below, &mut new, old, now);
     new
 }
 
@@ -163,12 +289,17 @@ fn a_write_to_the_object_leaves_the_status_and_counts_changes() {
         ("apps", "Deployment", json!({"replicas": 1}), json!({"a": "2"}), 4),
         ("apps", "Deployment", json!({"replicas": 1}), json!({"a": "1"}), 3),
         ("apps", "ReplicaSet", json!({"replicas": 1}), json!({"a": "2"}), 3),
-        ("apps", "StatefulSet", json!({"replicas": 9}), json!({"a": "2"}), 4),
+        (
+            "apps",
+            "StatefulSet",
+            json!({"replicas": 9}),
+            json!({"a": "2"}),
+            4,
+        ),
         ("batch", "CronJob", json!({"suspend": true}), json!({"a": "1"}), 4),
     ];
     for (group, kind, spec, annotations, generation) in cases {
-        let new =
-            json!({"metadata": {"annotations": annotations}, "spec": spec, "status": {"replicas": 9}});
+        let new = json!({"metadata": {"annotations": annotations}, "spec": spec, "status": {"replicas": 9}});
         let new = updated(group, kind, None, new, &old);
         assert_eq!(new["metadata"]["generation"], generation, "{kind} {spec}");
         assert_eq!(new["status"], old["status"], "{kind}");
@@ -185,7 +316,8 @@ fn an_empty_list_is_no_change() {
 
 #[test]
 fn a_write_to_the_status_leaves_the_rest() {
-    let old = json!({"metadata": {"generation": 3, "labels": {"a": "1"}}, "spec": {"replicas": 1}, "status": {}});
+    let old =
+        json!({"metadata": {"generation": 3, "labels": {"a": "1"}}, "spec": {"replicas": 1}, "status": {}});
     let new = json!({"metadata": {"labels": {"a": "2"}}, "spec": {"replicas": 7}, "status": {"replicas": 7}});
     for (group, kind, label) in [
         ("apps", "Deployment", "1"),
@@ -225,9 +357,15 @@ fn a_daemon_set_counts_the_changes_of_its_template() {
     let same = json!({"metadata": {"annotations": {annotation: "0"}}, "spec": {"template": {"a": 1}, "minReadySeconds": 1}});
     let other = json!({"metadata": {"annotations": {annotation: "0"}}, "spec": {"template": {"a": 2}}});
     let same = updated("apps", "DaemonSet", None, same, &old);
-    assert_eq!(same["metadata"], json!({"generation": 2, "annotations": {annotation: "4"}}));
+    assert_eq!(
+        same["metadata"],
+        json!({"generation": 2, "annotations": {annotation: "4"}})
+    );
     let other = updated("apps", "DaemonSet", None, other, &old);
-    assert_eq!(other["metadata"], json!({"generation": 2, "annotations": {annotation: "5"}}));
+    assert_eq!(
+        other["metadata"],
+        json!({"generation": 2, "annotations": {annotation: "5"}})
+    );
 }
 
 #[test]
@@ -256,7 +394,10 @@ fn a_service_of_another_type_loses_what_the_old_type_had() {
     let mut name = old.clone();
     name["spec"]["type"] = json!("ExternalName");
     let name = updated("", "Service", None, name, &old);
-    assert_eq!(name["spec"], json!({"type": "ExternalName", "ports": [{"port": 80}]}));
+    assert_eq!(
+        name["spec"],
+        json!({"type": "ExternalName", "ports": [{"port": 80}]})
+    );
     let mut chosen = old.clone();
     chosen["spec"]["type"] = json!("ClusterIP");
     chosen["spec"]["ports"][0]["nodePort"] = json!(31000);
@@ -359,9 +500,20 @@ fn a_volume_notes_when_its_phase_changed() {
 
 #[test]
 fn nobody_comes_to_own_what_a_write_resets() {
-    let cases: [(&str, &str, Option<&str>, &[&[&str]]); 9] = [
+    type Case = (
+        &'static str,
+        &'static str,
+        Option<&'static str>,
+        &'static [&'static [&'static str]],
+    );
+    let cases: [Case; 9] = [
         ("apps", "Deployment", None, &[&["status"]]),
-        ("apps", "Deployment", Some("status"), &[&["spec"], &["metadata", "labels"]]),
+        (
+            "apps",
+            "Deployment",
+            Some("status"),
+            &[&["spec"], &["metadata", "labels"]],
+        ),
         ("", "ConfigMap", None, &[]),
         ("", "Node", None, &[&["status"]]),
         (
@@ -375,7 +527,12 @@ fn nobody_comes_to_own_what_a_write_resets() {
             ],
         ),
         ("apps", "Deployment", Some("scale"), &[]),
-        ("apiextensions.k8s.io", "CustomResourceDefinition", None, &[&["status"]]),
+        (
+            "apiextensions.k8s.io",
+            "CustomResourceDefinition",
+            None,
+            &[&["status"]],
+        ),
         (
             "certificates.k8s.io",
             "CertificateSigningRequest",

@@ -1,20 +1,20 @@
-//! What the server decides about DaemonSets and Jobs.
+//! What the server decides about `DaemonSets` and Jobs.
 
 use crate::defaults::TEMPLATE_GENERATION;
 use crate::tree::{Fields, Tree, same};
 
-/// Starts counting the changes of a DaemonSet's template.
+/// Starts counting the changes of a `DaemonSet`'s template.
 pub(super) fn start_template_generation(set: &mut Fields) {
     let generation = template_generation(set).max(1);
     set_template_generation(set, generation);
 }
 
-/// Counts a change of a DaemonSet's template.
+/// Counts a change of a `DaemonSet`'s template.
 pub(super) fn raise_template_generation(new: &mut Fields, old: &Fields) {
     let template = |set: &'_ Fields| set.part("spec").and_then(|spec| spec.get("template").cloned());
     let mut generation = template_generation(old);
     if !same(template(new).as_ref(), template(old).as_ref()) {
-        generation += 1;
+        generation = generation.saturating_add(1);
     }
     set_template_generation(new, generation);
 }
@@ -35,6 +35,20 @@ fn set_template_generation(set: &mut Fields, generation: i64) {
     set.part_or_new("metadata")
         .part_or_new("annotations")
         .set(TEMPLATE_GENERATION, generation.to_string());
+}
+
+/// Labels a Job without labels like its pods.
+///
+/// This is a default, but one that the labels which the server gives the pods are part of.
+pub(super) fn label_job_like_its_pods(job: &mut Fields) {
+    let labels = job
+        .part("spec")
+        .and_then(|spec| spec.part("template")?.part("metadata")?.get("labels"))
+        .filter(|labels| labels.as_object().is_some_and(|labels| !labels.is_empty()))
+        .cloned();
+    if let Some(labels) = labels {
+        job.part_or_new("metadata").set_if_zero("labels", labels);
+    }
 }
 
 /// Labels a Job's pods with its name and uid and selects them by it, unless its author does that.

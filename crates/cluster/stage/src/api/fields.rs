@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use patch::ownership::{FieldManager, Filter, Form, OnlyVersion, ResetFields, Set, Versions};
+use patch::ownership::{
+    FieldManager, Filter, Form, OnlyVersion, PathElement, ResetFields, Set, Step, Versions,
+};
 use schema::Schema;
 use serde_json::Value;
 
@@ -129,6 +131,16 @@ impl Versions for OtherVersions<'_> {
 
 /// Returns the fields that a write through a place can't change, so that nobody comes to own them by it.
 fn reset_fields(place: &Place) -> ResetFields {
+    if let Nature::BuiltIn(kind) = &place.resource.nature
+        && let Some(only) = kinds::strategy::only_fields(kind.group, kind.kind, place.below())
+    {
+        let steps = |path: &&[&str]| path.iter().map(|name| step(name)).collect();
+        let prefixes: Vec<Vec<Step>> = only.iter().map(steps).collect();
+        return all_versions(place)
+            .into_iter()
+            .map(|version| (version.into_boxed_str(), Filter::Include(prefixes.clone())))
+            .collect();
+    }
     let fields = match &place.resource.nature {
         Nature::BuiltIn(kind) => kinds::strategy::reset_fields(kind.group, kind.kind, place.below()),
         Nature::Custom(custom) => match place.below() {
@@ -149,6 +161,13 @@ fn reset_fields(place: &Place) -> ResetFields {
         }
     }
     reset
+}
+
+fn step(name: &str) -> Step {
+    if name == "*" {
+        return Step::Any;
+    }
+    Step::Element(PathElement::Field(name.into()))
 }
 
 fn all_versions(place: &Place) -> Vec<String> {
