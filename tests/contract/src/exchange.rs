@@ -139,7 +139,7 @@ impl<'a> Exchange<'a> {
         match tokio::time::timeout(PATIENCE, self.server.send(request)).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => panic!("{what}: {error}"),
-            Err(_elapsed) => panic!("{what}: no answer after {} s", PATIENCE.as_secs()),
+            Err(elapsed) => panic!("{what}: no answer after {} s ({elapsed})", PATIENCE.as_secs()),
         }
     }
 
@@ -211,7 +211,11 @@ impl Watch {
             Ok(Some(Ok(event))) => event,
             Ok(Some(Err(error))) => panic!("{}: {error}", self.what),
             Ok(None) => panic!("{}: the watch ended, but an event was expected", self.what),
-            Err(_elapsed) => panic!("{}: no event after {} s", self.what, PATIENCE.as_secs()),
+            Err(elapsed) => panic!(
+                "{}: no event after {} s ({elapsed})",
+                self.what,
+                PATIENCE.as_secs()
+            ),
         }
     }
 
@@ -243,7 +247,7 @@ impl Watch {
         match tokio::time::timeout(PATIENCE, self.events.next()).await {
             Ok(None) => {}
             Ok(Some(event)) => panic!("{}: expected the end, not {event:?}", self.what),
-            Err(_elapsed) => panic!("{}: no end after {} s", self.what, PATIENCE.as_secs()),
+            Err(elapsed) => panic!("{}: no end after {} s ({elapsed})", self.what, PATIENCE.as_secs()),
         }
     }
 }

@@ -243,11 +243,12 @@ fn compare(what: &str, expected: &Expected, seen: &Expected) {
         return;
     }
     let text = |expected: &Expected| {
-        let headers: String = expected
-            .headers
-            .iter()
-            .map(|header| format!("< {header}\n"))
-            .collect();
+        let mut headers = String::new();
+        for header in &expected.headers {
+            headers.push_str("< ");
+            headers.push_str(header);
+            headers.push('\n');
+        }
         format!("< {}\n{headers}{}", expected.status, expected.body)
     };
     panic!(
