@@ -1,8 +1,28 @@
 //! What decides about writes beyond the rules of a kind: built-in plugins, policies and webhooks.
+//!
+//! Everything is asked in the order of the real server: first all that may change the object, then, when the object is
+//! whole and valid, all that may refuse it.
+//!
+//! - [`namespaces`]: nothing is made where there is no namespace, or in one that goes
+//! - [`service_accounts`]: pods act as a ServiceAccount and get its token
+//! - [`webhooks`]: servers that are asked
+//! - [`matching`], [`expressions`], [`kept`]: which writes someone is asked about, and what they see of them
 
+pub mod expressions;
+pub mod kept;
+pub mod matching;
+pub mod namespaces;
+pub mod service_accounts;
+pub mod webhooks;
+
+use expression::{Access, Decision};
 use serde_json::Value;
 
 use crate::api::{Api, Call, Place};
+use crate::caller::{Caller, MASTERS};
+use crate::object::Object;
+use crate::options::{DeleteOptions, WriteOptions};
+use crate::request::{ResourcePath, Verb};
 use crate::status::Status;
 
 /// What is done to an object.
@@ -47,6 +67,20 @@ pub struct Review<'a> {
     pub old: Option<&'a Value>,
     /// Whether the write is only tried.
     pub dry_run: bool,
+    /// What the write says beside its object.
+    pub options: Said<'a>,
+}
+
+/// What a request says beside its object.
+#[derive(Debug, Clone, Copy, Default)]
+pub enum Said<'a> {
+    /// Nothing, as a connection does.
+    #[default]
+    Nothing,
+    /// What a create, update or patch says.
+    Write(&'a WriteOptions),
+    /// What a deletion says.
+    Delete(&'a DeleteOptions),
 }
 
 impl<'a> Review<'a> {
@@ -68,7 +102,79 @@ impl<'a> Review<'a> {
             object,
             old,
             dry_run,
+            options: Said::Nothing,
         }
+    }
+
+    /// Adds what a create, update or patch says beside its object.
+    pub fn written_with(mut self, options: &'a WriteOptions) -> Self {
+        self.options = Said::Write(options);
+        self
+    }
+
+    /// Adds what a deletion says.
+    pub fn deleted_with(mut self, options: &'a DeleteOptions) -> Self {
+        self.options = Said::Delete(options);
+        self
+    }
+
+    /// Returns whether the write is to objects of this resource themselves.
+    pub fn is_to(&self, group: &str, plural: &str) -> bool {
+        self.place.subresource.is_empty() && self.place.resource.is(group, plural)
+    }
+
+    /// Returns whether someone may do something, as expressions ask.
+    pub(crate) fn may(&self, caller: &Caller, verb: &str, access: &Access) -> Decision {
+        let known = [
+            Verb::Get,
+            Verb::List,
+            Verb::Watch,
+            Verb::Create,
+            Verb::Update,
+            Verb::Patch,
+            Verb::Delete,
+            Verb::DeleteCollection,
+        ];
+        let verb_of_resource = known.into_iter().find(|one| one.name() == verb);
+        let decided = match (access, verb_of_resource) {
+            (Access::Path { path }, _) => self.api.access.authorize_path(self.api, caller, verb, path),
+            (Access::Resource(resource), Some(verb)) => {
+                let path = ResourcePath {
+                    group: resource.group.clone(),
+                    namespace: resource.namespace.clone(),
+                    resource: resource.resource.clone(),
+                    name: resource.name.clone(),
+                    subresource: resource.subresource.clone(),
+                    ..ResourcePath::default()
+                };
+                self.api.access.authorize(self.api, caller, verb, &path)
+            }
+            (Access::Resource(_), None) if caller.is_in(MASTERS) => Ok(()),
+            (Access::Resource(_), None) => Err(self.forbidden(verb)),
+        };
+        Decision {
+            allowed: decided.is_ok(),
+            ..Decision::default()
+        }
+    }
+
+    /// Returns the refusal that the write is forbidden.
+    pub fn forbidden(&self, why: impl std::fmt::Display) -> Status {
+        let name = if !self.place.name.is_empty() {
+            self.place.name.as_str()
+        } else {
+            // A name that is generated isn't there yet.
+            let named = self.object.as_ref().map_or("", |object| object.name());
+            let base = self
+                .object
+                .as_ref()
+                .map_or("", |object| object.metadata_text("generateName"));
+            [named, base]
+                .into_iter()
+                .find(|text| !text.is_empty())
+                .unwrap_or("Unknown")
+        };
+        Status::forbidden(self.place.resource.group_resource(), name, why)
     }
 
     /// Takes the new object out.
@@ -84,16 +190,34 @@ impl<'a> Review<'a> {
 
 /// What decides about writes.
 #[derive(Debug, Default)]
-pub struct Admission {}
+pub struct Admission {
+    webhooks: webhooks::Webhooks,
+}
 
 impl Admission {
     /// Lets everything that may change the object do so, and refuses what mustn't be.
-    pub async fn mutate(&self, _review: &mut Review<'_>) -> Result<(), Status> {
+    pub async fn mutate(&self, review: &mut Review<'_>) -> Result<(), Status> {
+        let mut rounds = webhooks::Rounds::default();
+        Self::plug_in(review).await?;
+        let changed = self.webhooks.mutate(review, &mut rounds).await?;
+        if changed {
+            // What webhooks add has to go through the same gates, once.
+            Self::plug_in(review).await?;
+            rounds.begin_second(review.object.as_ref());
+            self.webhooks.mutate(review, &mut rounds).await?;
+        }
         Ok(())
     }
 
+    /// Asks the built-in plugins that may change the object.
+    async fn plug_in(review: &mut Review<'_>) -> Result<(), Status> {
+        namespaces::check(review)?;
+        service_accounts::admit(review).await
+    }
+
     /// Refuses what mustn't be; nothing changes any more.
-    pub async fn validate(&self, _review: &Review<'_>) -> Result<(), Status> {
-        Ok(())
+    pub async fn validate(&self, review: &Review<'_>) -> Result<(), Status> {
+        service_accounts::validate(review).await?;
+        self.webhooks.validate(review).await
     }
 }

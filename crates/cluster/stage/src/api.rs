@@ -42,6 +42,8 @@ pub struct Api {
     pub access: Access,
     /// What decides about writes beyond the rules of a kind.
     pub admission: Admission,
+    /// The connections to servers that objects name.
+    pub callbacks: crate::callback::Callbacks,
     /// What runs pods and has their logs.
     pub node: crate::node::Handle,
     /// The documents that describe what is served.
@@ -190,6 +192,7 @@ impl Api {
             resources: Resources::default(),
             access: Access::new(&options)?,
             admission: Admission::default(),
+            callbacks: crate::callback::Callbacks::default(),
             node: crate::node::Handle::default(),
             documents: crate::wire::documents::Documents::default(),
             options,

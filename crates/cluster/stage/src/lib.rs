@@ -14,6 +14,7 @@
 //! - [`access`]: who is who, and who may do what
 //! - [`admission`]: what decides about writes beyond the rules of a kind
 //! - [`aggregation`]: APIs that another server serves
+//! - [`callback`]: calls to servers that objects name
 //! - [`controllers`], [`node`]: what makes a cluster live
 //! - [`server`]: the listening end, its certificates and the kubeconfig
 
@@ -21,6 +22,7 @@ pub mod access;
 pub mod admission;
 pub mod aggregation;
 pub mod api;
+pub mod callback;
 pub mod caller;
 pub mod client;
 pub mod controllers;

@@ -30,6 +30,10 @@ pub struct WriteOptions {
     pub field_validation: FieldValidation,
     /// Whether an apply takes fields from other managers; `None` where the request doesn't say.
     pub force: Option<bool>,
+    /// Which kind of write it is.
+    pub write: WriteKind,
+    /// Whether the request says what happens to fields that the kind doesn't have.
+    pub names_field_validation: bool,
 }
 
 /// The longest name of a field manager.
@@ -98,9 +102,10 @@ impl Query {
 }
 
 /// Which of the write options a request may have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WriteKind {
     /// A new object.
+    #[default]
     Create,
     /// A whole object in place of the old one.
     Update,
@@ -163,10 +168,43 @@ impl WriteOptions {
                 field_manager: field_manager.to_owned(),
                 field_validation,
                 force,
+                write,
+                names_field_validation: query.has("fieldValidation"),
             });
         }
         Err(Status::invalid("meta.k8s.io", write.options_kind(), "", &errors))
     }
+
+    /// Returns the options as the object that webhooks and policies see. A patch that makes an object is a create.
+    pub fn document(&self, creates: bool) -> Value {
+        let kind = if creates { WriteKind::Create } else { self.write };
+        let mut document = options_document(kind.options_kind(), self.dry_run);
+        if let (Some(force), WriteKind::Apply) = (self.force, kind) {
+            document.insert("force".into(), force.into());
+        }
+        if !self.field_manager.is_empty() {
+            document.insert("fieldManager".into(), self.field_manager.clone().into());
+        }
+        if self.names_field_validation {
+            let validation = match self.field_validation {
+                FieldValidation::Ignore => "Ignore",
+                FieldValidation::Warn => "Warn",
+                FieldValidation::Strict => "Strict",
+            };
+            document.insert("fieldValidation".into(), validation.into());
+        }
+        Value::Object(document)
+    }
+}
+
+fn options_document(kind: &str, dry_run: bool) -> serde_json::Map<String, Value> {
+    let mut document = serde_json::Map::new();
+    document.insert("kind".into(), kind.into());
+    document.insert("apiVersion".into(), "meta.k8s.io/v1".into());
+    if dry_run {
+        document.insert("dryRun".into(), json!(["All"]));
+    }
+    document
 }
 
 fn check_field_manager(name: &str) -> Option<FieldError> {
@@ -222,6 +260,32 @@ pub struct DeleteOptions {
 }
 
 impl DeleteOptions {
+    /// Returns the options as the object that webhooks and policies see.
+    pub fn document(&self) -> Value {
+        let mut document = options_document("DeleteOptions", self.dry_run);
+        if let Some(seconds) = self.grace_period_seconds {
+            document.insert("gracePeriodSeconds".into(), seconds.into());
+        }
+        let mut preconditions = serde_json::Map::new();
+        for (name, value) in [("uid", &self.uid), ("resourceVersion", &self.resource_version)] {
+            if let Some(value) = value {
+                preconditions.insert(name.into(), value.clone().into());
+            }
+        }
+        if !preconditions.is_empty() {
+            document.insert("preconditions".into(), preconditions.into());
+        }
+        if let Some(propagation) = self.propagation {
+            let policy = match propagation {
+                Propagation::Orphan => "Orphan",
+                Propagation::Background => "Background",
+                Propagation::Foreground => "Foreground",
+            };
+            document.insert("propagationPolicy".into(), policy.into());
+        }
+        Value::Object(document)
+    }
+
     /// Reads the options of a deletion from its body, or from the query where there is no body.
     pub fn read(body: Option<&Value>, query: &Query) -> Result<Self, Status> {
         let mut errors = Vec::new();

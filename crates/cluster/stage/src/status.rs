@@ -3,6 +3,7 @@
 //! Codes, reasons, details and texts are those of the real server: kubectl prints them, client libraries branch on
 //! them, and scripts match on them.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use http::StatusCode;
@@ -43,7 +44,7 @@ pub struct Status {
     /// The HTTP status code.
     pub code: StatusCode,
     /// The reason in one word; empty where the real server gives none.
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
     /// What a person reads.
     pub message: String,
     /// What it is about.
@@ -80,10 +81,10 @@ impl fmt::Display for GroupResource<'_> {
 }
 
 impl Status {
-    fn new(code: StatusCode, reason: &'static str, message: impl Into<String>) -> Self {
+    fn new(code: StatusCode, reason: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
         Self {
             code,
-            reason,
+            reason: reason.into(),
             message: message.into(),
             details: None,
             continue_token: None,
@@ -314,7 +315,11 @@ impl Status {
     }
 
     /// Any other refusal, such as the one of an admission webhook, with a code and text of its own.
-    pub fn refusal(code: StatusCode, reason: &'static str, message: impl Into<String>) -> Self {
+    pub fn refusal(
+        code: StatusCode,
+        reason: impl Into<Cow<'static, str>>,
+        message: impl Into<String>,
+    ) -> Self {
         Self::new(code, reason, message)
     }
 
@@ -333,7 +338,7 @@ impl Status {
             object.insert("message".into(), self.message.clone().into());
         }
         if !self.reason.is_empty() {
-            object.insert("reason".into(), self.reason.into());
+            object.insert("reason".into(), self.reason.as_ref().into());
         }
         if let Some(details) = &self.details {
             object.insert("details".into(), details.to_value());
@@ -344,6 +349,29 @@ impl Status {
 }
 
 impl Details {
+    /// Reads the details of a `Status` that another server gave.
+    pub fn read(value: &Value) -> Self {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let causes = value["causes"].as_array().into_iter().flatten();
+        Self {
+            name: text(&value["name"]),
+            group: text(&value["group"]),
+            kind: text(&value["kind"]),
+            uid: text(&value["uid"]),
+            causes: causes
+                .map(|cause| Cause {
+                    reason: text(&cause["reason"]),
+                    message: text(&cause["message"]),
+                    field: text(&cause["field"]),
+                })
+                .collect(),
+            retry_after_seconds: value["retryAfterSeconds"]
+                .as_u64()
+                .and_then(|seconds| u32::try_from(seconds).ok())
+                .unwrap_or(0),
+        }
+    }
+
     fn to_value(&self) -> Value {
         let mut object = Map::new();
         for (name, text) in [

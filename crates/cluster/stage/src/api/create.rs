@@ -73,7 +73,8 @@ impl Api {
             Some(object),
             None,
             options.dry_run,
-        );
+        )
+        .written_with(options);
         self.admission.mutate(&mut review).await?;
         object = review.take_object();
         remove_repeated_owners(call, &mut object);
@@ -95,7 +96,8 @@ impl Api {
                 Some(candidate),
                 None,
                 options.dry_run,
-            );
+            )
+            .written_with(options);
             self.admission.validate(&review).await?;
             let mut candidate = review.into_object();
             self.allocate(call, &place, &mut candidate, None, options.dry_run)?;
@@ -238,7 +240,7 @@ pub(crate) fn remove_repeated_owners(call: &Call, object: &mut Value) {
 }
 
 /// Returns a name with a random end.
-fn generated_name(base: &str) -> String {
+pub(crate) fn generated_name(base: &str) -> String {
     let mut cut = base.len().min(LONGEST_GENERATED_NAME - GENERATED_LETTERS);
     while !base.is_char_boundary(cut) {
         cut -= 1;

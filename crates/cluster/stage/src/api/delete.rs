@@ -42,7 +42,8 @@ impl Api {
                     None,
                     Some(&object),
                     options.dry_run,
-                );
+                )
+                .deleted_with(options);
                 self.admission.mutate(&mut review).await?;
                 self.admission.validate(&review).await?;
                 admitted = true;

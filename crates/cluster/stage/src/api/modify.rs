@@ -145,7 +145,8 @@ impl Api {
             Some(new),
             Some(&old),
             options.dry_run,
-        );
+        )
+        .written_with(options);
         self.admission.mutate(&mut review).await?;
         new = review.take_object();
         remove_repeated_owners(call, &mut new);
@@ -159,7 +160,8 @@ impl Api {
             Some(new),
             Some(&old),
             options.dry_run,
-        );
+        )
+        .written_with(options);
         self.admission.validate(&review).await?;
         let mut new = review.into_object();
         self.allocate(call, place, &mut new, Some(&old), options.dry_run)?;

@@ -109,7 +109,7 @@ fn paths(place: &Place) -> Result<ScalePaths, Status> {
     }
 }
 
-fn scale_of(place: &Place, object: &Value) -> Result<Value, Status> {
+pub(crate) fn scale_of(place: &Place, object: &Value) -> Result<Value, Status> {
     let paths = paths(place)?;
     let mut scale = json!({
         "kind": "Scale",
@@ -144,7 +144,7 @@ fn scale_of(place: &Place, object: &Value) -> Result<Value, Status> {
     Ok(scale)
 }
 
-fn with_scale(place: &Place, mut object: Value, scale: &Value) -> Result<Value, Status> {
+pub(crate) fn with_scale(place: &Place, mut object: Value, scale: &Value) -> Result<Value, Status> {
     let paths = paths(place)?;
     let replicas = scale["spec"]
         .get("replicas")

@@ -1,0 +1,105 @@
+//! Where a Service's pods listen.
+
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+
+use serde_json::Value;
+
+use crate::api::Api;
+use crate::object::Object;
+use crate::store::{Key, ResourceKey};
+
+/// Why there is nobody behind a Service.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ServiceError {
+    /// There is no such Service.
+    #[error("service \"{0}\" not found")]
+    NotFound(String),
+    /// The Service doesn't have this port.
+    #[error("no service port {0} found for service \"{1}\"")]
+    NoPort(u16, String),
+    /// No pod of the Service is ready.
+    #[error("no endpoints available for service \"{0}\"")]
+    NoEndpoints(String),
+    /// The Service stands for a name outside the cluster that isn't known.
+    #[error("dial tcp: lookup {0}: no such host")]
+    UnknownHost(String),
+}
+
+/// Returns an address at which a pod of a Service listens.
+pub fn endpoint(api: &Api, namespace: &str, name: &str, port: u16) -> Result<SocketAddr, ServiceError> {
+    let key = Key::new(&ResourceKey::new("", "services"), namespace, name);
+    let service = api
+        .store
+        .get(&key)
+        .ok_or_else(|| ServiceError::NotFound(name.to_owned()))?
+        .value();
+    let spec = &service["spec"];
+    if spec["type"] == "ExternalName" {
+        let host = spec["externalName"].as_str().unwrap_or_default();
+        return (host, port)
+            .to_socket_addrs()
+            .ok()
+            .and_then(|mut all| all.next())
+            .ok_or_else(|| ServiceError::UnknownHost(host.to_owned()));
+    }
+    let service_port = spec["ports"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .find(|one| one["port"].as_u64() == Some(port.into()))
+        .ok_or_else(|| ServiceError::NoPort(port, name.to_owned()))?;
+    let port_name = service_port["name"].as_str().unwrap_or_default();
+    ready_addresses(api, namespace, name, port_name)
+        .into_iter()
+        .next()
+        .ok_or_else(|| ServiceError::NoEndpoints(name.to_owned()))
+}
+
+/// Returns whether any pod of a Service is ready at a port, as the APIService controller asks.
+pub fn has_endpoints(api: &Api, namespace: &str, name: &str, port_name: &str) -> bool {
+    !ready_addresses(api, namespace, name, port_name).is_empty()
+}
+
+fn ready_addresses(api: &Api, namespace: &str, name: &str, port_name: &str) -> Vec<SocketAddr> {
+    let slices = ResourceKey::new("discovery.k8s.io", "endpointslices");
+    let Ok(listing) = api.store.list(&slices, Some(namespace), None, None, None) else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    for stored in &listing.items {
+        if stored.labels.get("kubernetes.io/service-name") != Some(name) {
+            continue;
+        }
+        let slice = stored.value();
+        if slice.is_being_deleted() {
+            continue;
+        }
+        let port = slice["ports"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .find(|one| one["name"].as_str().unwrap_or_default() == port_name)
+            .and_then(|one| u16::try_from(one["port"].as_u64()?).ok());
+        let Some(port) = port else { continue };
+        for endpoint in slice["endpoints"].as_array().into_iter().flatten() {
+            if endpoint["conditions"]["ready"] == false {
+                continue;
+            }
+            for address in endpoint["addresses"].as_array().into_iter().flatten() {
+                if let Some(address) = address.as_str().and_then(|text| text.parse::<IpAddr>().ok()) {
+                    found.push(SocketAddr::new(address, port));
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Returns the port of a Service as the Service has it.
+pub fn service_port(service: &Value, port: u16) -> Option<&Value> {
+    service["spec"]["ports"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .find(|one| one["port"].as_u64() == Some(port.into()))
+}
