@@ -30,8 +30,6 @@ pub struct WriteOptions {
     pub field_validation: FieldValidation,
     /// Whether an apply takes fields from other managers; `None` where the request doesn't say.
     pub force: Option<bool>,
-    /// Which kind of write it is.
-    pub write: WriteKind,
     /// Whether the request says what happens to fields that the kind doesn't have.
     pub names_field_validation: bool,
 }
@@ -102,10 +100,9 @@ impl Query {
 }
 
 /// Which of the write options a request may have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteKind {
     /// A new object.
-    #[default]
     Create,
     /// A whole object in place of the old one.
     Update,
@@ -168,20 +165,16 @@ impl WriteOptions {
                 field_manager: field_manager.to_owned(),
                 field_validation,
                 force,
-                write,
                 names_field_validation: query.has("fieldValidation"),
             });
         }
         Err(Status::invalid("meta.k8s.io", write.options_kind(), "", &errors))
     }
 
-    /// Returns the options as the object that webhooks and policies see. A patch that makes an object is a create.
+    /// Returns the options as the object that webhooks and policies see: a patch is a create or an update to them.
     pub fn document(&self, creates: bool) -> Value {
-        let kind = if creates { WriteKind::Create } else { self.write };
-        let mut document = options_document(kind.options_kind(), self.dry_run);
-        if let (Some(force), WriteKind::Apply) = (self.force, kind) {
-            document.insert("force".into(), force.into());
-        }
+        let kind = if creates { "CreateOptions" } else { "UpdateOptions" };
+        let mut document = options_document(kind, self.dry_run);
         if !self.field_manager.is_empty() {
             document.insert("fieldManager".into(), self.field_manager.clone().into());
         }
