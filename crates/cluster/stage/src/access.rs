@@ -1,40 +1,51 @@
 //! Who is who, and who may do what.
+//!
+//! ```text
+//! credentials ─► authentication ─► impersonation ─► rbac ─► yes, or the real server's 401 and 403
+//!                  │                                  │
+//!                keys, tokens                        index over roles and bindings
+//! ```
+//!
+//! - [`keys`], [`certificates`], [`signing`]: what a cluster proves its own and its clients' identity with
+//! - [`authentication`]: who makes a request
 
-use std::sync::Arc;
+pub mod authentication;
+pub mod certificates;
+pub mod keys;
+pub mod signing;
+
+pub use authentication::{Certificate, Credentials};
+pub use keys::KeyError;
 
 use crate::api::Api;
 use crate::caller::{Caller, MASTERS};
 use crate::request::{ResourcePath, Verb};
 use crate::status::Status;
 
-/// What a request presents to say who makes it.
-#[derive(Debug, Default)]
-pub struct Credentials {
-    /// The token of the `Authorization` header.
-    pub token: Option<String>,
-    /// The client's certificate as DER, which the connection has verified.
-    pub certificate: Option<Arc<[u8]>>,
-    /// The `Impersonate-*` headers, in lower case.
-    pub impersonation: Vec<(String, String)>,
-}
-
-/// Why the keys of a cluster can't be had.
-#[derive(Debug, thiserror::Error)]
-pub enum KeyError {}
+/// The key of the extra that names the credential a caller came with.
+pub const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
 
 /// Who is who, and who may do what.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Access {
-    /// The token of the administrator.
-    pub administrator_token: String,
+    /// The keys of the cluster.
+    pub keys: keys::Keys,
+    clients: authentication::Clients,
+    tokens: authentication::StaticTokens,
 }
 
 impl Access {
     /// Returns the access rules of a cluster.
-    pub fn new(_options: &crate::Options) -> Result<Self, KeyError> {
-        Ok(Self {
-            administrator_token: "admin-token".to_owned(),
-        })
+    pub fn new(options: &crate::Options) -> Result<Self, KeyError> {
+        let keys = keys::Keys::open(options.data_dir.as_deref())?;
+        let clients = authentication::Clients::new(&keys.client_authority)?;
+        let tokens = authentication::StaticTokens::new(&keys.administrator_token, &options.tokens);
+        Ok(Self { keys, clients, tokens })
+    }
+
+    /// Returns the token of the administrator.
+    pub fn administrator_token(&self) -> &str {
+        &self.keys.administrator_token
     }
 
     /// Answers who issues the tokens of ServiceAccounts.
@@ -45,27 +56,6 @@ impl Access {
     /// Answers the keys that check the tokens of ServiceAccounts.
     pub fn openid_keys(&self) -> Result<http::Response<crate::Body>, Status> {
         Ok(crate::wire::paths::page_not_found())
-    }
-
-    /// Returns who makes a request.
-    pub fn authenticate(
-        &self,
-        _api: &Api,
-        credentials: &Credentials,
-        trusted: Option<&Arc<Caller>>,
-    ) -> Result<Arc<Caller>, Status> {
-        match &credentials.token {
-            None if trusted.is_some() => Ok(trusted.cloned().unwrap_or_default()),
-            Some(token) if *token == self.administrator_token => Ok(Arc::new(Caller::named(
-                "kubernetes-admin",
-                &[MASTERS, "system:authenticated"],
-            ))),
-            Some(_) => Err(Status::unauthorized()),
-            None => Ok(Arc::new(Caller::named(
-                "system:anonymous",
-                &["system:unauthenticated"],
-            ))),
-        }
     }
 
     /// Fails where the caller may not do this to a resource.

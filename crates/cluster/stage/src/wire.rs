@@ -27,7 +27,7 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full, StreamBody};
 use serde_json::Value;
 
-use crate::access::Credentials;
+use crate::access::{Certificate, Credentials};
 use crate::api::{Api, Call};
 use crate::caller::Caller;
 use crate::options::Query;
@@ -44,8 +44,8 @@ pub const LARGEST_BODY: usize = 3 * 1024 * 1024;
 /// Who is at the other end.
 #[derive(Debug, Clone, Default)]
 pub struct Peer {
-    /// The client's certificate as DER, which the connection has verified.
-    pub certificate: Option<Arc<[u8]>>,
+    /// Who the client's certificate is about.
+    pub certificate: Option<Certificate>,
     /// Who calls when the request says nothing; `None` for strangers.
     pub trusted: Option<Arc<Caller>>,
     /// The address that the client used, for discovery.

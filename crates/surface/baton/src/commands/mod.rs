@@ -10,6 +10,7 @@ mod package;
 mod publish;
 mod registry;
 mod show;
+mod stage;
 mod template;
 
 use clap::Subcommand;
@@ -34,6 +35,7 @@ pub(crate) enum Command {
     Opm(opm::Opm),
     #[command(subcommand)]
     Registry(registry::RegistryCommand),
+    Stage(stage::Stage),
 }
 
 impl Command {
@@ -49,6 +51,7 @@ impl Command {
             Self::Opm(opm) => opm.run(terminal),
             Self::Publish(publish) => publish.run(terminal),
             Self::Registry(registry) => registry.run(terminal),
+            Self::Stage(stage) => stage.run(terminal),
         }
     }
 }
