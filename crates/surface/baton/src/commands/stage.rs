@@ -70,9 +70,10 @@ impl Stage {
             .await
             .map_err(|error| match error {
                 ServeError::Remote { address } => remote(address),
-                error @ ServeError::Taken { .. } => {
-                    Failure::with_hint(error.to_string(), "give another address with --listen")
-                }
+                ServeError::Taken { address } => Failure::new(format!(
+                    "cannot listen on {address}: the port is in use; give another address with --listen, or port 0 for any \
+                     that is free"
+                )),
                 error => Failure::new(error.to_string()),
             })?;
         serving
@@ -96,10 +97,10 @@ impl Stage {
 }
 
 fn remote(address: SocketAddr) -> Failure {
-    Failure::with_hint(
-        format!("cannot listen on {address}: other machines could reach it"),
-        "listen on a loopback address such as 127.0.0.1, or say --allow-remote",
-    )
+    Failure::new(format!(
+        "cannot listen on {address}: other machines could reach it; listen on a loopback address such as 127.0.0.1, or say \
+         --allow-remote"
+    ))
 }
 
 /// Fails where a file is there that has more in it than a kubeconfig of this command.
@@ -125,13 +126,10 @@ fn refuse_foreign(path: &Path) -> Result<(), Failure> {
     if own {
         return Ok(());
     }
-    Err(Failure::with_hint(
-        format!(
-            "cannot write the kubeconfig {}: the file is there and has other things in it",
-            path.display()
-        ),
-        "give another file with --kubeconfig",
-    ))
+    Err(Failure::new(format!(
+        "cannot write the kubeconfig {}: the file is there and has other things in it; give another file with --kubeconfig",
+        path.display()
+    )))
 }
 
 /// Lets the process have as many open files as it may: each connection is one.
