@@ -75,7 +75,7 @@ impl Case {
 }
 
 fn transcript_folder() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("transcripts")
+    crate::real::workspace().join("tests/contract/transcripts")
 }
 
 /// Reads all transcripts, in the order of their names.

@@ -93,12 +93,20 @@ impl Binaries {
 
 /// The folder that keeps the programs of this release.
 pub fn folder() -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target"),
-        PathBuf::from,
-    );
-    let folder = target.join("realkube").join(RELEASE);
-    folder.canonicalize().unwrap_or(folder)
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace().join("target"), PathBuf::from);
+    target.join("realkube").join(RELEASE)
+}
+
+/// The root of this repository: the nearest folder with a lock file above the package that runs. Cargo names that
+/// package when it runs something; otherwise it is the one that was built.
+pub fn workspace() -> PathBuf {
+    let package = std::env::var_os("CARGO_MANIFEST_DIR")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+    let root = package
+        .ancestors()
+        .find(|folder| folder.join("Cargo.lock").is_file());
+    root.unwrap_or(&package).to_owned()
 }
 
 fn find(program: &str) -> Option<PathBuf> {

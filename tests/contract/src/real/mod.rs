@@ -6,7 +6,7 @@ mod certificates;
 mod node;
 mod process;
 
-pub use binaries::{Binaries, BuildError, RELEASE, folder};
+pub use binaries::{Binaries, BuildError, RELEASE, folder, workspace};
 pub use process::Supervised;
 
 use std::net::TcpListener;
