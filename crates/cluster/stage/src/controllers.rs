@@ -8,9 +8,12 @@ pub mod definitions;
 pub mod deployments;
 pub mod events;
 pub mod fractions;
+pub mod jobs;
 pub mod ownership;
 pub mod pods;
 pub mod replicasets;
+pub mod revisions;
+pub mod statefulsets;
 pub mod template_hash;
 pub mod work;
 
@@ -43,8 +46,10 @@ impl Controllers {
     fn workloads(api: &Arc<Api>) -> Vec<work::Running> {
         vec![
             work::start(api, deployments::Deployments::default()),
+            work::start(api, jobs::Jobs::default()),
             work::start(api, replicasets::ReplicaSets::default()),
             work::start(api, replicasets::ReplicationControllers::default()),
+            work::start(api, statefulsets::StatefulSets::default()),
         ]
     }
 }

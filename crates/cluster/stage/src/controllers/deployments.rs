@@ -68,7 +68,9 @@ fn deployments_of_deleted_pod(api: &Api, event: &Event) -> Vec<Item> {
 
 fn set_with_uid(api: &Api, event: &Event, uid: &str) -> Option<Value> {
     let pod = event.object.value();
-    let owner = pod.controller().filter(|owner| owner["uid"].as_str() == Some(uid))?;
+    let owner = pod
+        .controller()
+        .filter(|owner| owner["uid"].as_str() == Some(uid))?;
     let sets = ResourceKey::new(REPLICA_SETS.0, REPLICA_SETS.1);
     let key = crate::store::Key::new(&sets, &event.object.key.namespace, owner["name"].as_str()?);
     Some(api.store.get(&key)?.value())

@@ -110,8 +110,16 @@ struct Allowance {
 /// What becomes of an event.
 #[derive(Debug, PartialEq, Eq)]
 enum Telling {
-    New { key: String, message: String },
-    Again { key: String, name: String, count: i64, message: String },
+    New {
+        key: String,
+        message: String,
+    },
+    Again {
+        key: String,
+        name: String,
+        count: i64,
+        message: String,
+    },
     HeldBack,
 }
 
@@ -138,10 +146,10 @@ impl Memory {
         } else {
             (format!("{group} {message}"), message.to_owned())
         };
-        let allowance = self.allowances.entry(object.to_owned()).or_insert(Allowance {
-            left: BURST,
-            at: now,
-        });
+        let allowance = self
+            .allowances
+            .entry(object.to_owned())
+            .or_insert(Allowance { left: BURST, at: now });
         let earned = now.duration_since(allowance.at).as_secs_f64() / SECONDS_PER_EVENT;
         allowance.left = (allowance.left + earned.max(0.0)).min(BURST);
         allowance.at = now;
@@ -268,14 +276,16 @@ mod tests {
     fn what_differs_in_the_text_alone_is_combined_after_a_while() {
         let mut memory = Memory::default();
         let texts: Vec<String> = (0..11)
-            .map(|number| match memory.consider("o", "Normal A", &format!("pod {number}"), at(0)) {
-                Telling::New { key, message } => {
-                    memory.remember(key, "o.1", 1);
-                    message
-                }
-                Telling::Again { message, .. } => message,
-                Telling::HeldBack => String::new(),
-            })
+            .map(
+                |number| match memory.consider("o", "Normal A", &format!("pod {number}"), at(0)) {
+                    Telling::New { key, message } => {
+                        memory.remember(key, "o.1", 1);
+                        message
+                    }
+                    Telling::Again { message, .. } => message,
+                    Telling::HeldBack => String::new(),
+                },
+            )
             .collect();
         assert_eq!(texts[8], "pod 8");
         assert_eq!(texts[9], "(combined from similar events): pod 9");
@@ -293,6 +303,9 @@ mod tests {
         assert_eq!(told, 25);
         assert_eq!(memory.consider("o", "Normal x", "t", at(299)), Telling::HeldBack);
         assert_ne!(memory.consider("o", "Normal x", "t", at(301)), Telling::HeldBack);
-        assert_ne!(memory.consider("other", "Normal x", "t", at(0)), Telling::HeldBack);
+        assert_ne!(
+            memory.consider("other", "Normal x", "t", at(0)),
+            Telling::HeldBack
+        );
     }
 }

@@ -13,7 +13,11 @@ pub fn scaled(value: &Value, whole: i64, round_up: bool) -> i64 {
         .and_then(|digits| digits.parse().ok());
     let Some(percent) = percent else { return 0 };
     let product = percent.saturating_mul(whole);
-    let rounded = if round_up { product.saturating_add(99) } else { product };
+    let rounded = if round_up {
+        product.saturating_add(99)
+    } else {
+        product
+    };
     rounded / 100
 }
 

@@ -89,7 +89,9 @@ pub fn concerned(api: &Api, event: &Event, group: &str, kind: &str, plural: &str
     }
     let owners = ResourceKey::new(group, plural);
     let namespace = &event.object.key.namespace;
-    let listing = api.store.list(&owners, Some(namespace.as_ref()), None, None, None);
+    let listing = api
+        .store
+        .list(&owners, Some(namespace.as_ref()), None, None, None);
     for owner in listing.map(|listing| listing.items).unwrap_or_default() {
         if selector_of(&owner.value()).matches(&event.object.labels) {
             items.push(Item::of(&owner));

@@ -101,7 +101,12 @@ pub fn by_removal(mut pods: Vec<Value>, neighbours: &dyn Fn(&Value) -> usize, no
     pods
 }
 
-fn removal_order(one: &Value, other: &Value, neighbours: &dyn Fn(&Value) -> usize, now: Timestamp) -> Ordering {
+fn removal_order(
+    one: &Value,
+    other: &Value,
+    neighbours: &dyn Fn(&Value) -> usize,
+    now: Timestamp,
+) -> Ordering {
     let bound = |pod: &Value| !pod["spec"]["nodeName"].as_str().unwrap_or_default().is_empty();
     let phase_rank = |pod: &Value| match phase(pod) {
         "Pending" => 0,
@@ -244,12 +249,7 @@ pub async fn create_all(
 }
 
 /// Deletes a Pod of its owner and says so in an event.
-pub async fn delete(
-    client: &Client,
-    recorder: &Recorder,
-    owner: &Value,
-    pod: &Value,
-) -> Result<(), Status> {
+pub async fn delete(client: &Client, recorder: &Recorder, owner: &Value, pod: &Value) -> Result<(), Status> {
     let options = DeleteOptions {
         uid: Some(pod.uid().to_owned()),
         ..DeleteOptions::default()
@@ -277,10 +277,12 @@ pub async fn delete(
 
 /// Returns whether a refusal is about a namespace that is going away.
 pub fn is_namespace_ending(status: &Status) -> bool {
-    status
-        .details
-        .as_ref()
-        .is_some_and(|details| details.causes.iter().any(|cause| cause.reason == "NamespaceTerminating"))
+    status.details.as_ref().is_some_and(|details| {
+        details
+            .causes
+            .iter()
+            .any(|cause| cause.reason == "NamespaceTerminating")
+    })
 }
 
 #[cfg(test)]
@@ -318,12 +320,24 @@ mod tests {
         let now = at("2026-01-02T00:00:00Z");
         let pods = vec![
             pod("old", json!({})),
-            pod("young", json!({"status": {"conditions": [
-                {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T23:59:00Z"}]}})),
+            pod(
+                "young",
+                json!({"status": {"conditions": [
+                {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T23:59:00Z"}]}}),
+            ),
             pod("unready", json!({"status": {"conditions": []}})),
-            pod("pending", json!({"status": {"phase": "Pending", "conditions": []}})),
-            pod("unbound", json!({"spec": {"nodeName": null}, "status": {"phase": "Pending", "conditions": []}})),
-            pod("cheap", json!({"metadata": {"annotations": {DELETION_COST: "-5"}}})),
+            pod(
+                "pending",
+                json!({"status": {"phase": "Pending", "conditions": []}}),
+            ),
+            pod(
+                "unbound",
+                json!({"spec": {"nodeName": null}, "status": {"phase": "Pending", "conditions": []}}),
+            ),
+            pod(
+                "cheap",
+                json!({"metadata": {"annotations": {DELETION_COST: "-5"}}}),
+            ),
         ];
         let names: Vec<String> = by_removal(pods, &|_| 0, now)
             .iter()

@@ -157,10 +157,7 @@ fn related(client: &Client, set: &Value, active: &[Value]) -> HashMap<String, us
         active.iter().for_each(&mut count);
         return nodes;
     }
-    for stored in client
-        .list_stored(PODS, set.namespace())
-        .unwrap_or_default()
-    {
+    for stored in client.list_stored(PODS, set.namespace()).unwrap_or_default() {
         if selectors.iter().any(|selector| selector.matches(&stored.labels)) {
             let pod = stored.value();
             if pods::is_active(&pod) {
@@ -248,7 +245,11 @@ fn status(
     let has_terminating = set["kind"] == "ReplicaSet";
     let map = map_of(&mut status);
     map.insert("replicas".into(), active.len().into());
-    set_count(map, "fullyLabeledReplicas", counted(&|pod| labelled.matches_object(pod)));
+    set_count(
+        map,
+        "fullyLabeledReplicas",
+        counted(&|pod| labelled.matches_object(pod)),
+    );
     set_count(map, "readyReplicas", counted(&pods::is_ready));
     set_count(
         map,

@@ -15,7 +15,12 @@ const PROGRESS_TIMED_OUT: &str = "ProgressDeadlineExceeded";
 const NEW_SET_AVAILABLE: &str = "NewReplicaSetAvailable";
 
 /// Returns the status that the ReplicaSets come to, with the conditions as they were but for `Available`.
-pub(super) fn status_of(deployment: &Value, sets: &[&Value], newest: Option<&Value>, now: Timestamp) -> Value {
+pub(super) fn status_of(
+    deployment: &Value,
+    sets: &[&Value],
+    newest: Option<&Value>,
+    now: Timestamp,
+) -> Value {
     let sum = |name: &str| -> i64 { sets.iter().map(|set| counted(&set["status"], name)).sum() };
     let available = sum("availableReplicas");
     let wanted: i64 = sets.iter().map(|set| replicas(set)).sum();
@@ -74,7 +79,9 @@ pub(super) fn note_progress(
     }
     let current = conditions::find(&deployment["status"], PROGRESSING).cloned();
     let was_done = counted(status, "replicas") == counted(status, "updatedReplicas")
-        && current.as_ref().is_some_and(|one| one["reason"] == NEW_SET_AVAILABLE);
+        && current
+            .as_ref()
+            .is_some_and(|one| one["reason"] == NEW_SET_AVAILABLE);
     if has_deadline && !was_done {
         let subject = newest.map_or_else(
             || format!("Deployment \"{}\"", deployment.name()),

@@ -7,8 +7,9 @@ use serde_json::Value;
 
 use super::progress::{is_complete, next_look, note_progress, status_of};
 use super::sets::{
-    by_age, counted, desired_then, history_limit, is_present, is_rolling, made_for, max_surge, max_unavailable,
-    most_then, note_revision, note_rollout, note_sizes, progress_deadline, replicas, revision,
+    by_age, counted, desired_then, history_limit, is_present, is_rolling, made_for, max_surge,
+    max_unavailable, most_then, note_revision, note_rollout, note_sizes, progress_deadline, replicas,
+    revision,
 };
 use crate::controllers::conditions::{self, Condition};
 use crate::controllers::events::Note;
@@ -105,7 +106,8 @@ impl Rollout {
     fn into_plan(self, seen: &Value) -> Plan {
         let mut deployment = self.deployment;
         // A status that says nothing is as good as none.
-        if seen.get("status").is_none() && deployment["status"].as_object().is_some_and(|map| map.is_empty()) {
+        if seen.get("status").is_none() && deployment["status"].as_object().is_some_and(|map| map.is_empty())
+        {
             map_of(&mut deployment).remove("status");
         }
         let mut plan = Plan {
@@ -171,10 +173,18 @@ impl Rollout {
         let paused = self.deployment["spec"]["paused"] == true;
         let condition = match (reason, paused) {
             ("ProgressDeadlineExceeded", _) | ("DeploymentPaused", true) => return,
-            (_, true) => Condition::new("Progressing", "Unknown", "DeploymentPaused", "Deployment is paused"),
-            ("DeploymentPaused", false) => {
-                Condition::new("Progressing", "Unknown", "DeploymentResumed", "Deployment is resumed")
-            }
+            (_, true) => Condition::new(
+                "Progressing",
+                "Unknown",
+                "DeploymentPaused",
+                "Deployment is paused",
+            ),
+            ("DeploymentPaused", false) => Condition::new(
+                "Progressing",
+                "Unknown",
+                "DeploymentResumed",
+                "Deployment is resumed",
+            ),
             _ => return,
         };
         self.set_condition(&condition);
@@ -239,7 +249,12 @@ impl Rollout {
         note_revision(&mut self.deployment, &number.to_string());
         if progress_deadline(&self.deployment).is_some() {
             let text = format!("Created new replica set \"{name}\"");
-            self.set_condition(&Condition::new("Progressing", "True", "NewReplicaSetCreated", text));
+            self.set_condition(&Condition::new(
+                "Progressing",
+                "True",
+                "NewReplicaSetCreated",
+                text,
+            ));
         }
     }
 
@@ -264,7 +279,8 @@ impl Rollout {
         }
         let set = &mut self.sets[index];
         let noted = note_sizes(&mut set.object, &self.deployment);
-        map_of(map_of(&mut set.object).entry("spec").or_insert(Value::Null)).insert("replicas".into(), size.into());
+        map_of(map_of(&mut set.object).entry("spec").or_insert(Value::Null))
+            .insert("replicas".into(), size.into());
         set.changed |= noted || before != size;
         if before == size {
             return false;
@@ -383,7 +399,11 @@ impl Rollout {
         }
         let (size, wanted) = (self.size(newest), self.wanted());
         if size != wanted {
-            let size = if size > wanted { wanted } else { self.size_of_newest(newest) };
+            let size = if size > wanted {
+                wanted
+            } else {
+                self.size_of_newest(newest)
+            };
             if self.resize(newest, size, false) {
                 return;
             }
@@ -415,7 +435,8 @@ impl Rollout {
                 taken += count;
             }
         }
-        let available: i64 = old.iter().map(|&index| self.available(index)).sum::<i64>() + self.available(newest);
+        let available: i64 =
+            old.iter().map(|&index| self.available(index)).sum::<i64>() + self.available(newest);
         let mut left = available - least;
         for &index in &old {
             let count = self.size(index).min(left);
@@ -464,7 +485,11 @@ impl Rollout {
             .filter(|set| !set.is_being_deleted())
             .collect();
         let surplus = old.len().saturating_sub(usize::try_from(limit).unwrap_or(0));
-        old.sort_by(|one, other| revision(one).cmp(&revision(other)).then_with(|| by_age(one, other)));
+        old.sort_by(|one, other| {
+            revision(one)
+                .cmp(&revision(other))
+                .then_with(|| by_age(one, other))
+        });
         let idle = |set: &&&Value| {
             counted(&set["status"], "replicas") == 0
                 && replicas(set) == 0

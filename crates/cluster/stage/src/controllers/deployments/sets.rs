@@ -205,7 +205,10 @@ pub(super) fn is_present(set: &Value, deployment: &Value) -> bool {
 pub(super) fn made_for(deployment: &Value) -> Value {
     let mut template = deployment["spec"]["template"].clone();
     let hash = short_hash(&template, deployment["status"]["collisionCount"].as_i64());
-    let labels = template.metadata_mut().entry("labels").or_insert_with(|| json!({}));
+    let labels = template
+        .metadata_mut()
+        .entry("labels")
+        .or_insert_with(|| json!({}));
     map_of(labels).insert(TEMPLATE_HASH.into(), hash.clone().into());
     let labels = labels.clone();
     let mut selector = deployment["spec"]["selector"].clone();
@@ -267,6 +270,9 @@ mod tests {
             note_rollout(&mut set, &deployment, number);
         }
         let history = set.annotation(REVISION_HISTORY).expect("a history");
-        assert!(history.len() <= LONGEST_HISTORY && history.ends_with(",1997,1998"), "{history}");
+        assert!(
+            history.len() <= LONGEST_HISTORY && history.ends_with(",1997,1998"),
+            "{history}"
+        );
     }
 }

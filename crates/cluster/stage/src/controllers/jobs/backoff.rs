@@ -43,7 +43,8 @@ impl Record {
 
     /// Returns how long it is until the Job may try again.
     pub(super) fn left(self, now: Timestamp) -> Duration {
-        self.last.map_or(Duration::ZERO, |last| left(self.failures, last, now))
+        self.last
+            .map_or(Duration::ZERO, |last| left(self.failures, last, now))
     }
 }
 
@@ -58,7 +59,9 @@ fn left(failures: u32, last: Timestamp, now: Timestamp) -> Duration {
 
 /// Returns how long it is until an index whose Pod failed may be tried again.
 pub(super) fn left_for_index(pod: &Value, earlier_failures: u32, now: Timestamp) -> Duration {
-    ended_at(pod).map_or(Duration::ZERO, |at| left(earlier_failures.saturating_add(1), at, now))
+    ended_at(pod).map_or(Duration::ZERO, |at| {
+        left(earlier_failures.saturating_add(1), at, now)
+    })
 }
 
 /// Returns when a Pod ended.
@@ -76,7 +79,9 @@ fn ended_at(pod: &Value) -> Option<Timestamp> {
     };
     let deleted = || {
         let at: Timestamp = pod.metadata_text("deletionTimestamp").parse().ok()?;
-        let grace = pod["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
+        let grace = pod["metadata"]["deletionGracePeriodSeconds"]
+            .as_i64()
+            .unwrap_or(0);
         at.checked_sub(SignedDuration::from_secs(grace)).ok()
     };
     containers

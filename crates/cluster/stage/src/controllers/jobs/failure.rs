@@ -128,7 +128,9 @@ pub(super) fn success_rule_met(job: &Value, succeeded: &std::collections::BTreeS
     let completions = job["spec"]["completions"].as_i64().unwrap_or(0);
     let rules = job["spec"]["successPolicy"]["rules"].as_array()?;
     let met = rules.iter().position(|rule| {
-        let count = rule["succeededCount"].as_u64().and_then(|count| usize::try_from(count).ok());
+        let count = rule["succeededCount"]
+            .as_u64()
+            .and_then(|count| usize::try_from(count).ok());
         match rule["succeededIndexes"].as_str() {
             Some(text) => {
                 let required = indexes::read(text, completions);

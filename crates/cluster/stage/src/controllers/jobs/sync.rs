@@ -73,7 +73,11 @@ impl End {
 
     /// What the Job says before the last of its Pods is gone.
     fn first(&self) -> &'static str {
-        if self.succeeds { "SuccessCriteriaMet" } else { "FailureTarget" }
+        if self.succeeds {
+            "SuccessCriteriaMet"
+        } else {
+            "FailureTarget"
+        }
     }
 
     fn last(&self) -> &'static str {
@@ -91,7 +95,11 @@ fn is_tracked(pod: &Value) -> bool {
 }
 
 fn uids(list: &Value) -> Vec<&str> {
-    list.as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+    list.as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect()
 }
 
 /// A Job and its Pods, as they are looked at.
@@ -150,8 +158,14 @@ impl<'a> Sync<'a> {
         };
         let known = status["failedIndexes"].as_str().unwrap_or_default();
         let mut failed = indexes::read(known, completions);
-        for pod in self.pods.iter().filter(|pod| is_tracked(pod) && is_failed(pod, self.job)) {
-            let Some(index) = self.valid_index(pod) else { continue };
+        for pod in self
+            .pods
+            .iter()
+            .filter(|pod| is_tracked(pod) && is_failed(pod, self.job))
+        {
+            let Some(index) = self.valid_index(pod) else {
+                continue;
+            };
             let verdict = judge(self.job, pod);
             let spent = verdict.counts && failures_before(pod, INDEX_FAILURES) >= limit;
             if verdict.fails_index || spent {
@@ -159,8 +173,14 @@ impl<'a> Sync<'a> {
             }
         }
         let active: BTreeSet<i64> = self.active.iter().filter_map(|pod| index_of(pod)).collect();
-        for pod in self.pods.iter().filter(|pod| is_tracked(pod) && is_failed(pod, self.job)) {
-            let Some(index) = self.valid_index(pod) else { continue };
+        for pod in self
+            .pods
+            .iter()
+            .filter(|pod| is_tracked(pod) && is_failed(pod, self.job))
+        {
+            let Some(index) = self.valid_index(pod) else {
+                continue;
+            };
             let settled =
                 self.succeeded_indexes.contains(&index) || failed.contains(&index) || active.contains(&index);
             let later = |held: &&Value| all_failures(pod) >= all_failures(held);
@@ -191,7 +211,9 @@ pub(super) fn decide(job: &Value, pods: &[Value], record: Record, now: Timestamp
     let sync = Sync::new(job, pods, now);
     let mut noted = job.clone();
     let status = map_of(map_of(&mut noted).entry("status").or_insert(Value::Null));
-    status.entry("uncountedTerminatedPods").or_insert_with(|| json!({}));
+    status
+        .entry("uncountedTerminatedPods")
+        .or_insert_with(|| json!({}));
     if !sync.is_suspended() && !status.contains_key("startTime") {
         status.insert("startTime".into(), timestamp(now).into());
     }
@@ -200,9 +222,7 @@ pub(super) fn decide(job: &Value, pods: &[Value], record: Record, now: Timestamp
     let uncounted = &before["uncountedTerminatedPods"];
     let (known_good, known_bad) = (uids(&uncounted["succeeded"]), uids(&uncounted["failed"]));
     let is_new = |pod: &&Value, known: &[&str]| {
-        is_tracked(pod)
-            && !known.contains(&pod.uid())
-            && (!sync.indexed || sync.valid_index(pod).is_some())
+        is_tracked(pod) && !known.contains(&pod.uid()) && (!sync.indexed || sync.valid_index(pod).is_some())
     };
     let newly_good: Vec<&Value> = pods
         .iter()
@@ -269,7 +289,10 @@ pub(super) fn decide(job: &Value, pods: &[Value], record: Record, now: Timestamp
     if let Some(end) = &end {
         let status = &mut map_of(&mut plan.noted)["status"];
         if !conditions::is_true(status, end.first()) {
-            conditions::put(status, condition(end.first(), "True", &end.reason, &end.message, now));
+            conditions::put(
+                status,
+                condition(end.first(), "True", &end.reason, &end.message, now),
+            );
         }
     }
     count_ended(&sync, &mut plan, end.as_ref(), terminating);
@@ -318,7 +341,9 @@ fn why_ended(sync: &Sync<'_>, failed: i64, noted: &Value, next: &mut Next) -> Op
         return None;
     }
     if let Some(failed) = &sync.failed_indexes {
-        let most = spec["maxFailedIndexes"].as_u64().and_then(|most| usize::try_from(most).ok());
+        let most = spec["maxFailedIndexes"]
+            .as_u64()
+            .and_then(|most| usize::try_from(most).ok());
         if most.is_some_and(|most| failed.len() > most) {
             let message = "Job has exceeded the specified maximal number of failed indexes";
             return Some(End::new(false, "MaxFailedIndexesExceeded", message));
@@ -345,7 +370,11 @@ fn restarts_exceed(sync: &Sync<'_>, limit: i64) -> bool {
         .flat_map(|list| list.as_array().into_iter().flatten())
         .filter_map(|status| status["restartCount"].as_i64())
         .sum();
-    if limit == 0 { restarts > 0 } else { restarts >= limit }
+    if limit == 0 {
+        restarts > 0
+    } else {
+        restarts >= limit
+    }
 }
 
 /// Decides which Pods to make and to remove.
@@ -368,7 +397,11 @@ fn manage(sync: &Sync<'_>, plan: &mut Plan, succeeded: i64, terminating: i64) {
         plan.delete = remove.into_iter().map(|pod| (pod, true)).collect();
         return;
     }
-    let waiting = if replaces_only_failed(sync.job) { terminating } else { 0 };
+    let waiting = if replaces_only_failed(sync.job) {
+        terminating
+    } else {
+        0
+    };
     let missing = usize::try_from(wanted - waiting - active).unwrap_or(0).min(BURST);
     if missing == 0 {
         return;
@@ -410,7 +443,11 @@ fn sooner(next: Next, delay: Duration) -> Next {
 }
 
 fn to_remove(sync: &Sync<'_>, surplus: usize) -> Vec<Value> {
-    let sorted = pods::by_removal(sync.active.iter().map(|&pod| pod.clone()).collect(), &|_| 0, sync.now);
+    let sorted = pods::by_removal(
+        sync.active.iter().map(|&pod| pod.clone()).collect(),
+        &|_| 0,
+        sync.now,
+    );
     if !sync.indexed {
         return sorted.into_iter().take(surplus).collect();
     }
@@ -444,7 +481,10 @@ fn pending_indexes(sync: &Sync<'_>, count: usize) -> Vec<i64> {
         .filter(|index| {
             !taken.contains(index)
                 && !sync.succeeded_indexes.contains(index)
-                && !sync.failed_indexes.as_ref().is_some_and(|failed| failed.contains(index))
+                && !sync
+                    .failed_indexes
+                    .as_ref()
+                    .is_some_and(|failed| failed.contains(index))
         })
         .take(count)
         .collect()
@@ -454,7 +494,10 @@ fn pending_indexes(sync: &Sync<'_>, count: usize) -> Vec<i64> {
 fn made_for(sync: &Sync<'_>, index: Option<i64>) -> Value {
     let job = sync.job;
     let mut pod = pods::from_template(&job["spec"]["template"], job);
-    let finalizers = pod.metadata_mut().entry("finalizers").or_insert_with(|| json!([]));
+    let finalizers = pod
+        .metadata_mut()
+        .entry("finalizers")
+        .or_insert_with(|| json!([]));
     if let Value::Array(all) = finalizers
         && !all.iter().any(|one| one == TRACKING)
     {
@@ -539,7 +582,10 @@ fn note_suspension(sync: &Sync<'_>, plan: &mut Plan) {
 fn note_ended(sync: &Sync<'_>, plan: &mut Plan, end: Option<&End>) {
     let job = sync.job;
     let before = &job["status"]["uncountedTerminatedPods"];
-    let mut good: Vec<String> = uids(&before["succeeded"]).into_iter().map(str::to_owned).collect();
+    let mut good: Vec<String> = uids(&before["succeeded"])
+        .into_iter()
+        .map(str::to_owned)
+        .collect();
     let mut bad: Vec<String> = uids(&before["failed"]).into_iter().map(str::to_owned).collect();
     let releasing: BTreeSet<&str> = plan
         .delete
@@ -547,15 +593,18 @@ fn note_ended(sync: &Sync<'_>, plan: &mut Plan, end: Option<&End>) {
         .filter(|(_, releases)| *releases)
         .map(|(pod, _)| pod.uid())
         .collect();
-    for pod in sync.pods.iter().filter(|pod| is_tracked(pod) && !releasing.contains(pod.uid())) {
+    for pod in sync
+        .pods
+        .iter()
+        .filter(|pod| is_tracked(pod) && !releasing.contains(pod.uid()))
+    {
         let considered_failed = is_failed(pod, job);
         let succeeded = pods::phase(pod) == "Succeeded";
         let held = index_of(pod).is_some_and(|index| {
             sync.held.get(&index).is_some_and(|held| held.uid() == pod.uid())
                 && !plan.create.iter().any(|made| index_of(made) == Some(index))
         });
-        let may_go =
-            job.is_being_deleted() || end.is_some() || succeeded || (considered_failed && !held);
+        let may_go = job.is_being_deleted() || end.is_some() || succeeded || (considered_failed && !held);
         if !may_go {
             continue;
         }
@@ -620,11 +669,14 @@ fn count_ended(sync: &Sync<'_>, plan: &mut Plan, end: Option<&End>, terminating:
             let completions = sync.completions.unwrap_or(i64::MAX);
             if state["succeeded"].as_i64().unwrap_or(0) > completions {
                 let text = "Too many succeeded pods running after completion count reached";
-                plan.finished_notes.push(Note::warning("TooManySucceededPods", text));
+                plan.finished_notes
+                    .push(Note::warning("TooManySucceededPods", text));
             }
-            plan.finished_notes.push(Note::normal("Completed", "Job completed"));
+            plan.finished_notes
+                .push(Note::normal("Completed", "Job completed"));
         } else {
-            plan.finished_notes.push(Note::warning(static_reason(&end.reason), &*end.message));
+            plan.finished_notes
+                .push(Note::warning(static_reason(&end.reason), &*end.message));
         }
     }
     plan.counted = counted;
@@ -639,7 +691,11 @@ fn static_reason(reason: &str) -> &'static str {
         "MaxFailedIndexesExceeded",
         "FailedIndexes",
     ];
-    KNOWN.iter().find(|&&known| known == reason).copied().unwrap_or("Failed")
+    KNOWN
+        .iter()
+        .find(|&&known| known == reason)
+        .copied()
+        .unwrap_or("Failed")
 }
 
 #[cfg(test)]

@@ -43,7 +43,8 @@ impl World {
         self.seconds += 1;
         let plan = decide(&self.deployment, &self.sets, &BTreeSet::new(), self.now());
         if let Some(mut set) = plan.create.clone() {
-            set.metadata_mut().insert("uid".into(), set.name().to_owned().into());
+            let uid = set.name().to_owned();
+            set.metadata_mut().insert("uid".into(), uid.into());
             let made = crate::object::timestamp(self.now());
             set.metadata_mut().insert("creationTimestamp".into(), made.into());
             self.notes
@@ -55,7 +56,8 @@ impl World {
             *present.expect("the set is there") = set.clone();
             self.notes.extend(notes.iter().map(|note| note.message.clone()));
         }
-        self.sets.retain(|set| !plan.delete.contains(&set.name().to_owned()));
+        self.sets
+            .retain(|set| !plan.delete.contains(&set.name().to_owned()));
         self.deployment = plan.deployment.clone();
         plan
     }
@@ -81,7 +83,9 @@ impl World {
     fn image(&mut self, image: &str) {
         self.deployment["spec"]["template"]["spec"]["containers"][0]["image"] = image.into();
         let generation = self.deployment.generation() + 1;
-        self.deployment.metadata_mut().insert("generation".into(), generation.into());
+        self.deployment
+            .metadata_mut()
+            .insert("generation".into(), generation.into());
     }
 
     fn scale(&mut self, wanted: i64) {
@@ -110,13 +114,28 @@ fn a_new_deployment_makes_one_set_and_becomes_available() {
     );
     let hash = set.label("pod-template-hash").expect("a hash").to_owned();
     assert_eq!(set.name(), format!("d-{hash}"));
-    assert_eq!(set["spec"]["selector"]["matchLabels"], json!({"a": "b", "pod-template-hash": hash}));
-    assert_eq!(set["spec"]["template"]["metadata"]["labels"]["pod-template-hash"], *hash);
-    assert_eq!(world.deployment.annotation(super::super::sets::REVISION), Some("1"));
+    assert_eq!(
+        set["spec"]["selector"]["matchLabels"],
+        json!({"a": "b", "pod-template-hash": hash})
+    );
+    assert_eq!(
+        set["spec"]["template"]["metadata"]["labels"]["pod-template-hash"],
+        *hash
+    );
+    assert_eq!(
+        world.deployment.annotation(super::super::sets::REVISION),
+        Some("1")
+    );
     assert_eq!(world.condition("Progressing")["reason"], "NewReplicaSetCreated");
-    assert_eq!(world.condition("Available")["reason"], "MinimumReplicasUnavailable");
+    assert_eq!(
+        world.condition("Available")["reason"],
+        "MinimumReplicasUnavailable"
+    );
     assert_eq!(world.deployment["status"]["unavailableReplicas"], 2);
-    assert_eq!(world.notes, [format!("Scaled up replica set d-{hash} from 0 to 2")]);
+    assert_eq!(
+        world.notes,
+        [format!("Scaled up replica set d-{hash} from 0 to 2")]
+    );
     world.settle();
     let status = &world.deployment["status"];
     assert_eq!(status["conditions"][0]["type"], "Available");
@@ -151,7 +170,10 @@ fn a_rolling_update_never_leaves_its_fences() {
         }
         assert_eq!(world.sizes(), [0, wanted]);
         assert_eq!(world.condition("Progressing")["reason"], "NewReplicaSetAvailable");
-        assert_eq!(world.deployment.annotation(super::super::sets::REVISION), Some("2"));
+        assert_eq!(
+            world.deployment.annotation(super::super::sets::REVISION),
+            Some("2")
+        );
     }
 }
 
@@ -165,9 +187,14 @@ fn a_rollout_that_fails_keeps_the_old_pods_and_misses_its_deadline() {
     assert_eq!(world.condition("Available")["status"], "True");
     world.seconds += 601;
     world.step();
-    assert_eq!(world.condition("Progressing")["reason"], "ProgressDeadlineExceeded");
+    assert_eq!(
+        world.condition("Progressing")["reason"],
+        "ProgressDeadlineExceeded"
+    );
     assert_eq!(world.condition("Progressing")["status"], "False");
-    let message = world.condition("Progressing")["message"].as_str().unwrap_or_default();
+    let message = world.condition("Progressing")["message"]
+        .as_str()
+        .unwrap_or_default();
     assert!(message.ends_with("has timed out progressing."), "{message}");
 }
 
@@ -182,7 +209,10 @@ fn the_way_back_uses_the_old_set_with_a_new_number() {
     assert_eq!(world.sizes(), [2, 0]);
     let old = &world.sets[0];
     assert_eq!(old.annotation("deployment.kubernetes.io/revision"), Some("3"));
-    assert_eq!(old.annotation("deployment.kubernetes.io/revision-history"), Some("1"));
+    assert_eq!(
+        old.annotation("deployment.kubernetes.io/revision-history"),
+        Some("1")
+    );
 }
 
 #[test]
@@ -225,7 +255,12 @@ fn recreate_waits_for_the_old_pods() {
     assert_eq!(world.sizes(), [0]);
     let uid = world.sets[0].uid().to_owned();
     world.obey("");
-    let waits = decide(&world.deployment, &world.sets, &BTreeSet::from([uid]), world.now());
+    let waits = decide(
+        &world.deployment,
+        &world.sets,
+        &BTreeSet::from([uid]),
+        world.now(),
+    );
     assert!(waits.create.is_none());
     world.settle();
     assert_eq!(world.sizes(), [0, 3]);
