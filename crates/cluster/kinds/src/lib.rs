@@ -10,7 +10,7 @@
 pub mod columns;
 pub mod conversion;
 pub mod defaults;
-mod quantity;
+pub mod quantity;
 pub mod strategy;
 pub mod table;
 mod tree;

@@ -29,7 +29,7 @@ const UNITS: [(&str, i128); 16] = [
 
 /// A quantity. Numbers beyond all machines are cut down to the largest that is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Quantity {
+pub struct Quantity {
     nanos: i128,
     /// Whether it is written with `Ki`, `Mi` and so on.
     binary: bool,
@@ -37,7 +37,7 @@ pub(crate) struct Quantity {
 
 impl Quantity {
     /// Reads a quantity that was checked before; what isn't one is 0.
-    pub(crate) fn read(text: &str) -> Self {
+    pub fn read(text: &str) -> Self {
         let digits =
             text.trim_start_matches(['+', '-', '.', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']);
         let number = text.strip_suffix(digits).unwrap_or(text);
@@ -54,27 +54,27 @@ impl Quantity {
     }
 
     /// Returns whether it is more than nothing.
-    pub(crate) fn is_positive(self) -> bool {
+    pub fn is_positive(self) -> bool {
         self.nanos > 0
     }
 
     /// Returns whether it is anything but 0.
-    pub(crate) fn is_set(self) -> bool {
+    pub fn is_set(self) -> bool {
         self.nanos != 0
     }
 
     /// Compares the numbers, however they are written.
-    pub(crate) fn is_same_number(self, other: Self) -> bool {
+    pub fn is_same_number(self, other: Self) -> bool {
         self.nanos == other.nanos
     }
 
     /// Returns whether it is the larger number.
-    pub(crate) fn is_more_than(self, other: Self) -> bool {
+    pub fn is_more_than(self, other: Self) -> bool {
         self.nanos > other.nanos
     }
 
     /// Returns the sum, in the form of the first; nothing has no form.
-    pub(crate) fn plus(self, other: Self) -> Self {
+    pub fn plus(self, other: Self) -> Self {
         Self {
             nanos: self.nanos.saturating_add(other.nanos),
             binary: if self.nanos == 0 {
@@ -85,8 +85,29 @@ impl Quantity {
         }
     }
 
+    /// Returns the difference, in the form of the first.
+    pub fn minus(self, other: Self) -> Self {
+        Self {
+            nanos: self.nanos.saturating_sub(other.nanos),
+            ..self
+        }
+    }
+
+    /// Returns the whole number, rounded up; cut down to what fits.
+    pub fn whole(self) -> i64 {
+        let rounded = self.nanos.div_euclid(NANOS) + i128::from(self.nanos.rem_euclid(NANOS) != 0);
+        i64::try_from(rounded).unwrap_or(if rounded < 0 { i64::MIN } else { i64::MAX })
+    }
+
+    /// Returns it in thousandths, rounded up; cut down to what fits.
+    pub fn thousandths(self) -> i64 {
+        let rounded =
+            self.nanos.div_euclid(NANOS_OF_MILLI) + i128::from(self.nanos.rem_euclid(NANOS_OF_MILLI) != 0);
+        i64::try_from(rounded).unwrap_or(if rounded < 0 { i64::MIN } else { i64::MAX })
+    }
+
     /// Returns it as Kubernetes writes it.
-    pub(crate) fn written(self) -> String {
+    pub fn written(self) -> String {
         let whole = self.nanos / NANOS;
         if self.binary && self.nanos % NANOS == 0 && !(-1024 < whole && whole < 1024) {
             let mut count = whole;
@@ -136,7 +157,7 @@ fn scaled(number: &str, unit: i128) -> i128 {
 }
 
 /// Returns a quantity rounded up to thousandths, as Kubernetes stores amounts of resources; `None` if it is already.
-pub(crate) fn rounded_to_milli(text: &str) -> Option<String> {
+pub fn rounded_to_milli(text: &str) -> Option<String> {
     let may_be_finer = text.ends_with(['n', 'u']) || text.contains("e-") || text.contains("E-");
     if !may_be_finer {
         return None;

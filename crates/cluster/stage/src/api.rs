@@ -7,6 +7,7 @@
 //! - [`read`]: one object, and lists of them on one snapshot
 //! - [`versions`]: an object in the version that was asked for, and in the one that is stored
 
+pub mod binding;
 pub mod create;
 pub mod delete;
 pub mod fields;
@@ -193,7 +194,7 @@ impl Api {
             access: Access::new(&options)?,
             admission: Admission::default(),
             callbacks: crate::callback::Callbacks::default(),
-            node: crate::node::Handle::default(),
+            node: crate::node::Handle::new(&options.node),
             documents: crate::wire::documents::Documents::default(),
             options,
         }))

@@ -16,6 +16,7 @@
 //! - [`aggregation`]: APIs that another server serves
 //! - [`callback`]: calls to servers that objects name
 //! - [`controllers`], [`node`]: what makes a cluster live
+//! - [`events`]: what controllers and the node tell about objects
 //! - [`server`]: the listening end, its certificates and the kubeconfig
 
 pub mod access;
@@ -28,6 +29,7 @@ pub mod client;
 pub mod controllers;
 pub mod custom;
 pub mod decode;
+pub mod events;
 pub mod filter;
 pub mod health;
 pub mod node;

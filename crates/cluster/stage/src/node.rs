@@ -1,40 +1,183 @@
-//! What runs pods and has their logs.
+//! The one node of the cluster: it binds pods, runs those whose images baton built, and simulates all others.
+//!
+//! ```text
+//! a new pod ─► fit (ledger) ─► bound ─► image built by baton? ─► processes: children, probes, logs, restarts
+//!                  │                                └─ no ─► simulation: what its annotations say
+//!                  └─ doesn't fit: stays Pending, and says why
+//! ```
+//!
+//! - [`machine`]: the Node object, its status and its lease
+//! - [`fit`], [`ledger`], [`requests`]: whether a pod fits, and what the others take
+//! - [`pods`]: one task for each pod, from its creation to its end
+//! - [`simulation`]: pods that nothing really runs
+//! - [`pod_status`]: what a pod's status says of its containers
+//! - [`logs`], [`connect`]: what clients ask of pods
 
-use std::sync::Arc;
+pub mod addresses;
+pub mod connect;
+pub mod fit;
+pub mod ledger;
+pub mod logs;
+pub mod machine;
+pub mod pod_status;
+pub mod pods;
+pub mod requests;
+pub mod simulation;
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use http::Response;
+use tokio::sync::Notify;
 
 use crate::Body;
 use crate::api::{Api, Place};
+use crate::controllers::work::{Item, Running};
+use crate::events::{self, Recorder, Reporter};
 use crate::status::Status;
 use crate::wire::Asked;
 
+/// The name of the node.
+pub const NODE_NAME: &str = "baton";
+
+/// How long a simulated pod takes to be ready, unless it or the options say otherwise.
+const USUAL_DELAY: Duration = Duration::from_millis(20);
+
+const SCHEDULER: Reporter = Reporter {
+    component: "default-scheduler",
+    host: NODE_NAME,
+};
+const KUBELET: Reporter = Reporter {
+    component: "kubelet",
+    host: NODE_NAME,
+};
+
 /// What the node runs.
 #[derive(Debug, Clone, Default)]
-pub struct Options {}
+pub struct Options {
+    /// How long a simulated pod takes to be ready; `None` for 20 ms.
+    pub simulated_delay: Option<Duration>,
+    /// Amounts of resources that stand before what the machine has, such as `nvidia.com/gpu: "8"`.
+    pub capacity: BTreeMap<String, String>,
+}
 
 /// The node, as the API sees it.
-#[derive(Debug, Default)]
-pub struct Handle {}
+#[derive(Debug, Clone)]
+pub struct Handle {
+    shared: Arc<Shared>,
+}
+
+/// What the tasks of the node share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    options: Options,
+    ledger: Mutex<ledger::Ledger>,
+    addresses: Mutex<addresses::Addresses>,
+    /// The tasks of pods, and how each is told to look again.
+    tasks: Mutex<HashMap<Item, Arc<Notify>>>,
+    /// Those that wait for room.
+    waiting: Mutex<HashMap<Item, Arc<Notify>>>,
+    recorder: OnceLock<Recorder>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What is kept is whole after every statement, so a panic elsewhere doesn't spoil it.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    fn tell(&self, with: impl FnOnce(&Recorder)) {
+        if let Some(recorder) = self.recorder.get() {
+            with(recorder);
+        }
+    }
+
+    /// Has every pod that waits for room looked at again.
+    fn wake_waiting(&self) {
+        let waiting = std::mem::take(&mut *lock(&self.waiting));
+        for notify in waiting.values() {
+            notify.notify_one();
+        }
+    }
+
+    /// Gives back what a pod took.
+    fn release(&self, uid: &str) {
+        lock(&self.addresses).release(uid);
+        let struck = lock(&self.ledger).strike(uid);
+        if struck {
+            self.wake_waiting();
+        }
+    }
+
+    fn simulated_delay(&self) -> Duration {
+        self.options.simulated_delay.unwrap_or(USUAL_DELAY)
+    }
+}
+
+impl Default for Handle {
+    fn default() -> Self {
+        Self::new(&Options::default())
+    }
+}
 
 impl Handle {
+    /// Returns a node that isn't started.
+    pub fn new(options: &Options) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                options: options.clone(),
+                ledger: Mutex::default(),
+                addresses: Mutex::default(),
+                tasks: Mutex::default(),
+                waiting: Mutex::default(),
+                recorder: OnceLock::new(),
+            }),
+        }
+    }
+
     /// Answers a request for the logs of a pod.
-    pub async fn logs(
-        &self,
-        _api: &Arc<Api>,
-        _asked: &Asked,
-        place: &Place,
-    ) -> Result<Response<Body>, Status> {
-        Err(place.not_found())
+    pub async fn logs(&self, api: &Arc<Api>, asked: &Asked, place: &Place) -> Result<Response<Body>, Status> {
+        logs::answer(&self.shared, api, asked, place)
     }
 
     /// Answers a request to connect to a pod, a service or a node.
     pub async fn connect(
         &self,
-        _api: &Arc<Api>,
-        _asked: &Asked,
-        _place: &Place,
+        api: &Arc<Api>,
+        asked: &Asked,
+        place: &Place,
     ) -> Result<Response<Body>, Status> {
-        Err(Status::method_not_allowed())
+        connect::answer(self, api, asked, place).await
+    }
+
+    /// Returns where a pod's address is reached on this machine; `None` where nothing listens because the pod is
+    /// simulated or unknown.
+    pub fn address_of(&self, pod_address: &str) -> Option<IpAddr> {
+        let address: IpAddr = pod_address.parse().ok()?;
+        if address.is_loopback() {
+            return Some(address);
+        }
+        lock(&self.shared.addresses)
+            .is_real(&address)
+            .then_some(IpAddr::V4(Ipv4Addr::LOCALHOST))
     }
 }
+
+/// Starts the node: its object and lease, the scheduler, and a task for every pod.
+pub fn start(api: &Arc<Api>) -> Running {
+    let shared = api.node.shared.clone();
+    let (recorder, writer) = events::start(api, KUBELET);
+    // A node that is started again tells through the recorder it has.
+    let _ = shared.recorder.set(recorder);
+    let machine = Arc::new(machine::Machine::look(&shared.options));
+    Running::of(vec![
+        tokio::spawn(machine::keep(Arc::downgrade(api), machine)),
+        tokio::spawn(pods::dispatch(Arc::downgrade(api), shared)),
+        writer,
+    ])
+}
+
+#[cfg(test)]
+mod tests;

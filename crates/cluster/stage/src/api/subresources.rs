@@ -10,12 +10,15 @@ impl Api {
     /// Makes something below an object: a binding, an eviction, a token.
     pub async fn create_below(
         &self,
-        _call: &Call,
-        _place: &Place,
-        _body: Value,
-        _options: &WriteOptions,
+        call: &Call,
+        place: &Place,
+        body: Value,
+        options: &WriteOptions,
     ) -> Result<Written, Status> {
-        Err(Status::method_not_allowed())
+        match place.below() {
+            Some("binding") => self.bind(call, place, body, options).await,
+            _ => Err(Status::method_not_allowed()),
+        }
     }
 
     /// Gives an object what the cluster has only once, such as an address.
