@@ -3,7 +3,18 @@
 //! Each is `observe → decide → act` on one object at a time: [`work`] watches what it needs, keeps a queue of the objects
 //! that have to be looked at, and tries again after failures.
 
+pub mod conditions;
 pub mod definitions;
+pub mod deployments;
+pub mod events;
+pub mod fractions;
+pub mod jobs;
+pub mod ownership;
+pub mod pods;
+pub mod replicasets;
+pub mod revisions;
+pub mod statefulsets;
+pub mod template_hash;
 pub mod work;
 
 use std::sync::Arc;
@@ -28,6 +39,19 @@ impl Controllers {
 
     /// Starts what makes a cluster live, as against what the API itself needs.
     fn living(api: &Arc<Api>) -> Vec<work::Running> {
-        vec![crate::node::start(api)]
+        let mut running = Self::workloads(api);
+        running.push(crate::node::start(api));
+        running
+    }
+
+    /// Starts what makes Pods.
+    fn workloads(api: &Arc<Api>) -> Vec<work::Running> {
+        vec![
+            work::start(api, deployments::Deployments::default()),
+            work::start(api, jobs::Jobs::default()),
+            work::start(api, replicasets::ReplicaSets::default()),
+            work::start(api, replicasets::ReplicationControllers::default()),
+            work::start(api, statefulsets::StatefulSets::default()),
+        ]
     }
 }
