@@ -45,6 +45,8 @@ pub struct Api {
     pub admission: Admission,
     /// The connections to servers that objects name.
     pub callbacks: crate::callback::Callbacks,
+    /// Who holds what the cluster has only once.
+    pub allocations: crate::allocation::Allocations,
     /// What runs pods and has their logs.
     pub node: crate::node::Handle,
     /// The documents that describe what is served.
@@ -189,6 +191,7 @@ impl Api {
     /// Returns the API of a cluster that is kept in a store.
     pub fn new(store: Store, options: crate::Options) -> Result<Arc<Self>, crate::StageError> {
         Ok(Arc::new(Self {
+            allocations: crate::allocation::Allocations::of(&store),
             store,
             resources: Resources::default(),
             access: Access::new(&options)?,
@@ -203,19 +206,5 @@ impl Api {
     /// Returns whether the first objects of the cluster are there.
     pub fn is_ready(&self) -> bool {
         true
-    }
-
-    /// Makes the first objects of a cluster.
-    pub async fn bootstrap(self: &Arc<Self>) -> Result<(), Status> {
-        let client = crate::client::Client::new(self.clone(), Caller::administrator(), "kube-apiserver");
-        for name in ["default", "kube-system", "kube-public", "kube-node-lease"] {
-            if client.get(("", "namespaces"), "", name)?.is_none() {
-                let namespace = serde_json::json!({
-                    "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name},
-                });
-                client.create(("", "namespaces"), namespace).await?;
-            }
-        }
-        Ok(())
     }
 }

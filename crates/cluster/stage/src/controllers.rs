@@ -3,18 +3,29 @@
 //! Each is `observe → decide → act` on one object at a time: [`work`] watches what it needs, keeps a queue of the objects
 //! that have to be looked at, and tries again after failures.
 
+pub mod cluster_roles;
 pub mod conditions;
 pub mod definitions;
 pub mod deployments;
+pub mod endpoint_slices;
+pub mod endpoints;
 pub mod events;
+pub mod expiry;
 pub mod fractions;
+pub mod garbage;
 pub mod jobs;
+pub mod namespaces;
 pub mod ownership;
 pub mod pods;
 pub mod replicasets;
 pub mod revisions;
+pub mod root_certificate;
+pub mod service_accounts;
+mod service_pods;
 pub mod statefulsets;
 pub mod template_hash;
+pub mod token_secrets;
+pub mod volumes;
 pub mod work;
 
 use std::sync::Arc;
@@ -39,7 +50,8 @@ impl Controllers {
 
     /// Starts what makes a cluster live, as against what the API itself needs.
     fn living(api: &Arc<Api>) -> Vec<work::Running> {
-        let mut running = Self::workloads(api);
+        let mut running = Self::platform(api);
+        running.extend(Self::workloads(api));
         running.push(crate::node::start(api));
         running
     }
@@ -52,6 +64,23 @@ impl Controllers {
             work::start(api, replicasets::ReplicaSets::default()),
             work::start(api, replicasets::ReplicationControllers::default()),
             work::start(api, statefulsets::StatefulSets::default()),
+        ]
+    }
+
+    /// Starts what the rest of a cluster lives on.
+    fn platform(api: &Arc<Api>) -> Vec<work::Running> {
+        vec![
+            work::start(api, namespaces::Namespaces),
+            garbage::start(api),
+            work::start(api, service_accounts::ServiceAccounts),
+            work::start(api, root_certificate::RootCertificate),
+            work::start(api, token_secrets::TokenSecrets),
+            work::start(api, cluster_roles::ClusterRoles),
+            work::start(api, endpoint_slices::EndpointSlices),
+            work::start(api, endpoints::Endpoints),
+            work::start(api, volumes::Claims::default()),
+            work::start(api, volumes::Volumes::default()),
+            expiry::start(api),
         ]
     }
 }

@@ -15,6 +15,8 @@
 //! - [`admission`]: what decides about writes beyond the rules of a kind
 //! - [`aggregation`]: APIs that another server serves
 //! - [`callback`]: calls to servers that objects name
+//! - [`allocation`]: addresses and ports that the cluster has only once
+//! - [`bootstrap`]: the first objects of a cluster
 //! - [`controllers`], [`node`]: what makes a cluster live
 //! - [`events`]: what controllers and the node tell about objects
 //! - [`server`]: the listening end, its certificates and the kubeconfig
@@ -22,7 +24,9 @@
 pub mod access;
 pub mod admission;
 pub mod aggregation;
+pub mod allocation;
 pub mod api;
+pub mod bootstrap;
 pub mod callback;
 pub mod caller;
 pub mod client;

@@ -57,6 +57,9 @@ pub enum ServeError {
     /// The certificate can't be used.
     #[error("cannot serve with the certificate: {0}")]
     Tls(#[from] rustls::Error),
+    /// The Service of the API can't be told where the API is.
+    #[error("cannot publish the address of the API: {0}")]
+    Publish(#[from] crate::status::Status),
 }
 
 /// A cluster that is being served. Dropping it ends the serving at once.
@@ -95,6 +98,7 @@ impl Stage {
         let api = self.api().clone();
         let identity = api.access.keys.serving(&names)?;
         let acceptor = tls::acceptor(&api.access, &identity)?;
+        crate::bootstrap::publish(&api, address).await?;
         let kubeconfig = kubeconfig::of(&url(address), &api.access);
         let (stop, stopped) = watch::channel(false);
         let accepting = tokio::spawn(connections::accept(listener, acceptor, api, stopped));

@@ -25,7 +25,8 @@ const SERVER_NAMES: [&str; 8] = [
     "kubernetes.default",
     "kubernetes.default.svc",
     "kubernetes.default.svc.cluster.local",
-    "10.0.0.1",
+    // The address of the Service `kubernetes`, the first of the range of Services.
+    "10.96.0.1",
 ];
 
 /// How long an authority is good: as kubeadm has it.

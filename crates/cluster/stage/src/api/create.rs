@@ -87,6 +87,7 @@ impl Api {
                 candidate.set_metadata_text("name", &name);
             }
             candidate.name().clone_into(&mut place.name);
+            let claim = self.allocate(&place, &mut candidate, None, options.dry_run)?;
             self.finish_create(call, &place, &mut candidate)?;
             let review = Review::new(
                 self,
@@ -99,8 +100,7 @@ impl Api {
             )
             .written_with(options);
             self.admission.validate(&review).await?;
-            let mut candidate = review.into_object();
-            self.allocate(call, &place, &mut candidate, None, options.dry_run)?;
+            let candidate = review.into_object();
             if !candidate.metadata_text("resourceVersion").is_empty() {
                 return Err(Status::refusal(
                     http::StatusCode::INTERNAL_SERVER_ERROR,
@@ -127,6 +127,7 @@ impl Api {
             };
             match self.store.write(write).await {
                 Ok(stored) => {
+                    claim.keep(&stored.key);
                     return Ok(Written {
                         outcome: Outcome::Created,
                         answer: Answered::Stored(stored),

@@ -151,6 +151,7 @@ impl Api {
         new = review.take_object();
         remove_repeated_owners(call, &mut new);
         self.default_stored(&place.resource, &mut new);
+        let claim = self.allocate(place, &mut new, Some(&old), options.dry_run)?;
         self.finish_update(call, place, &mut new, &old)?;
         let review = Review::new(
             self,
@@ -164,7 +165,6 @@ impl Api {
         .written_with(options);
         self.admission.validate(&review).await?;
         let mut new = review.into_object();
-        self.allocate(call, place, &mut new, Some(&old), options.dry_run)?;
 
         // The store sets the version; a write that changes nothing is none.
         new.metadata_mut()
@@ -197,10 +197,13 @@ impl Api {
             })
             .await
         {
-            Ok(stored) => Ok(Written {
-                outcome: Outcome::Done,
-                answer: Answered::Stored(stored),
-            }),
+            Ok(stored) => {
+                claim.keep(&stored.key);
+                Ok(Written {
+                    outcome: Outcome::Done,
+                    answer: Answered::Stored(stored),
+                })
+            }
             Err(WriteError::Conflict { .. } | WriteError::NotFound { .. }) => Err(Failed::Raced),
             Err(error) => Err(Failed::Refused(Self::write_failure(place, error))),
         }
@@ -327,9 +330,9 @@ fn keep_metadata(new: &mut Value, old: &Value) {
     }
 }
 
-/// Returns whether an update takes away the last thing that kept a deleted object.
+/// Returns whether nothing keeps an object any more that is being deleted and was now updated.
 fn ends_deletion(new: &Value, old: &Value) -> bool {
-    if !new.is_being_deleted() || !new.finalizers().is_empty() || old.finalizers().is_empty() {
+    if !old.is_being_deleted() || !new.finalizers().is_empty() {
         return false;
     }
     if new.get("kind").and_then(Value::as_str) == Some("Namespace")
@@ -344,5 +347,5 @@ fn ends_deletion(new: &Value, old: &Value) -> bool {
             .metadata()
             .and_then(|all| all.get("deletionGracePeriodSeconds")?.as_i64())
     };
-    grace(new).unwrap_or(0) == 0 && grace(old).unwrap_or(0) == 0
+    grace(old).unwrap_or(0) == 0
 }

@@ -20,16 +20,4 @@ impl Api {
             _ => Err(Status::method_not_allowed()),
         }
     }
-
-    /// Gives an object what the cluster has only once, such as an address.
-    pub(crate) fn allocate(
-        &self,
-        _call: &Call,
-        _place: &Place,
-        _new: &mut Value,
-        _old: Option<&Value>,
-        _dry_run: bool,
-    ) -> Result<(), Status> {
-        Ok(())
-    }
 }
