@@ -33,10 +33,9 @@ pub fn prepare_for_create(group: &str, kind: &str, object: &mut Value) {
     if row.status {
         object.set("status", rows::empty_status(kind));
     }
+    // Kinds without a generation keep what the client writes there.
     if row.starts_counting {
         object.part_or_new("metadata").set("generation", 1);
-    } else if let Some(metadata) = object.part_mut("metadata") {
-        metadata.remove("generation");
     }
     disabled::drop_on_create(group, kind, object);
     match (group, kind) {

@@ -72,7 +72,8 @@ impl Api {
                 change,
             };
             match self.store.write(write).await {
-                Ok(_) if removed => {
+                Ok(deleted) if removed => {
+                    object.set_metadata_text("resourceVersion", &deleted.revision.to_string());
                     return Ok(Written {
                         outcome,
                         answer: self.deletion_answer(place, object, true),
