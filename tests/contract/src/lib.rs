@@ -14,6 +14,7 @@ mod exchange;
 pub mod real;
 mod runner;
 pub mod server;
+pub mod session;
 pub mod simulation;
 pub mod transcript;
 pub mod watch;

@@ -1,0 +1,132 @@
+//! kubectl on stage prints what it prints on a real cluster.
+//!
+//! `CONTRACT_RECORD=1` writes the sessions anew from the real cluster.
+
+use std::path::{Path, PathBuf};
+
+use contract::real::{Binaries, RealCluster};
+use contract::session::{self, Stand, Step};
+use stage::server::ServeOptions;
+
+fn programs() -> Option<Binaries> {
+    match Binaries::locate() {
+        Ok(binaries) => Some(binaries),
+        Err(reason) => {
+            assert!(std::env::var_os("BATON_REQUIRE_REAL").is_none(), "{reason}");
+            eprintln!("SKIPPED: {reason}");
+            None
+        }
+    }
+}
+
+fn sessions() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("sessions");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
+        .expect("the sessions")
+        .map(|entry| entry.expect("a session").path())
+        .collect();
+    files.sort();
+    let wanted = std::env::var("CONTRACT_CASES").unwrap_or_default();
+    files.retain(|file| file.to_string_lossy().contains(&wanted));
+    files
+}
+
+fn play(stand: &Stand, file: &Path) -> (String, Vec<Step>, Vec<Step>) {
+    let text = std::fs::read_to_string(file).expect("a readable session");
+    let comment = text.find("$ ").map_or("", |first| &text[..first]).to_owned();
+    let expected = session::read(&text);
+    let mut seen = Vec::new();
+    for step in &expected {
+        let output = stand.run(&step.command).expect("a command that runs");
+        seen.push(Step {
+            command: step.command.clone(),
+            output,
+        });
+    }
+    (comment, expected, seen)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_on_stage_reads_as_on_a_real_cluster() {
+    let Some(binaries) = programs() else { return };
+    let stage = stage::Stage::in_memory(stage::Options::default())
+        .await
+        .expect("a stage");
+    let serving = stage
+        .serve(
+            "127.0.0.1:0".parse().expect("an address"),
+            &ServeOptions::default(),
+        )
+        .await;
+    let serving = serving.expect("a listening stage");
+    let folder = tempfile::tempdir().expect("a folder");
+    let kubeconfig = folder.path().join("kubeconfig");
+    serving.write_kubeconfig(&kubeconfig).expect("a kubeconfig");
+    let kubectl = binaries.program("kubectl").parent().expect("a folder").to_owned();
+    let failures = tokio::task::spawn_blocking(move || {
+        let mut failures = Vec::new();
+        for file in sessions() {
+            let stand = Stand::new(&kubeconfig, std::slice::from_ref(&kubectl)).expect("a stand");
+            let (_, expected, seen) = play(&stand, &file);
+            for (expected, seen) in expected.iter().zip(&seen) {
+                if expected.output != seen.output {
+                    failures.push(format!(
+                        "{}: $ {}\n--- on a real cluster\n{}--- on stage\n{}",
+                        file.file_name().unwrap_or_default().to_string_lossy(),
+                        expected.command,
+                        expected.output,
+                        seen.output
+                    ));
+                }
+            }
+        }
+        failures
+    })
+    .await
+    .expect("the sessions end");
+    assert!(
+        failures.is_empty(),
+        "{} steps differ\n\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_sessions_are_those_of_a_real_cluster() {
+    let Some(binaries) = programs() else { return };
+    let cluster = RealCluster::start(contract::real::Options::default())
+        .await
+        .expect("a real cluster");
+    let kubectl = binaries.program("kubectl").parent().expect("a folder").to_owned();
+    let kubeconfig = cluster.kubeconfig.clone();
+    let record = std::env::var_os("CONTRACT_RECORD").is_some();
+    let differing = tokio::task::spawn_blocking(move || {
+        let mut differing = Vec::new();
+        for file in sessions() {
+            let stand = Stand::new(&kubeconfig, std::slice::from_ref(&kubectl)).expect("a stand");
+            let (comment, expected, seen) = play(&stand, &file);
+            if record {
+                std::fs::write(&file, session::write(&comment, &seen)).expect("a written session");
+                continue;
+            }
+            for (expected, seen) in expected
+                .iter()
+                .zip(&seen)
+                .filter(|(expected, seen)| expected != seen)
+            {
+                differing.push(format!(
+                    "{}: $ {}\n--- recorded\n{}--- now\n{}",
+                    file.display(),
+                    expected.command,
+                    expected.output,
+                    seen.output
+                ));
+            }
+        }
+        differing
+    })
+    .await
+    .expect("the sessions end");
+    assert!(differing.is_empty(), "{}", differing.join("\n"));
+}
