@@ -33,7 +33,7 @@ pub fn prepare_for_create(resource: &Resource, object: &mut Value) {
 pub fn prepare_for_update(resource: &Resource, below: Option<&str>, new: &mut Value, old: &Value) {
     match &resource.nature {
         Nature::BuiltIn(_) if defines_kinds(resource) && below.is_none() => {
-            definition::prepare_update(new, old)
+            definition::prepare_update(new, old);
         }
         Nature::BuiltIn(row) => {
             let now = jiff::Timestamp::now();

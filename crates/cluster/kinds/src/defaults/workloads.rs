@@ -8,6 +8,9 @@ use crate::tree::{Fields, Tree};
 /// Where a `DaemonSet` keeps the generation of its template, which once was a field.
 pub(crate) const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
+/// Where a `Deployment` keeps the revision to return to, which once was a field.
+const ROLL_BACK_TO: &str = "deprecated.deployment.rollback.to";
+
 /// How many old revisions are kept.
 const KEPT_REVISIONS: i64 = 10;
 
@@ -25,6 +28,18 @@ pub(super) fn deployment(deployment: &mut Fields) {
     spec.set_if_unset("revisionHistoryLimit", KEPT_REVISIONS);
     spec.set_if_unset("progressDeadlineSeconds", 600);
     pods::template(spec.part_or_new("template"));
+    if let Some(metadata) = deployment.part_mut("metadata")
+        && let Some(annotations) = metadata.part_mut("annotations")
+        && annotations.contains_key(ROLL_BACK_TO)
+    {
+        as_number(annotations, ROLL_BACK_TO);
+        if annotations.is_zero(ROLL_BACK_TO) {
+            annotations.remove(ROLL_BACK_TO);
+        }
+        if annotations.is_empty() {
+            metadata.remove("annotations");
+        }
+    }
 }
 
 /// Fills in a `ReplicaSet`.
@@ -48,6 +63,17 @@ pub(super) fn daemon_set(set: &mut Fields) {
     pods::template(spec.part_or_new("template"));
     let annotations = set.part_or_new("metadata").part_or_new("annotations");
     annotations.set_if_unset(TEMPLATE_GENERATION, "0");
+    as_number(annotations, TEMPLATE_GENERATION);
+}
+
+/// Writes an annotation that once was a number as numbers are written.
+fn as_number(annotations: &mut Fields, name: &str) {
+    let text = annotations.text(name);
+    if let Ok(number) = text.parse::<i64>()
+        && text != number.to_string()
+    {
+        annotations.set(name, number.to_string());
+    }
 }
 
 /// Fills in a `StatefulSet`.

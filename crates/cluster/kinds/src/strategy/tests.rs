@@ -369,6 +369,27 @@ fn a_daemon_set_counts_the_changes_of_its_template() {
 }
 
 #[test]
+fn annotations_that_once_were_numbers_are_written_as_numbers() {
+    let generation = "deprecated.daemonset.template.generation";
+    let rollback = "deprecated.deployment.rollback.to";
+    for (kind, annotation, given, stored) in [
+        ("DaemonSet", generation, "07", json!("7")),
+        ("DaemonSet", generation, "-3", json!("1")),
+        ("DaemonSet", generation, "9", json!("9")),
+        ("Deployment", rollback, "07", json!("7")),
+        ("Deployment", rollback, "", Value::Null),
+    ] {
+        let mut object = json!({"metadata": {"annotations": {annotation: given}}, "spec": {}});
+        crate::defaults::apply("apps", "v1", kind, &mut object);
+        prepare_for_create("apps", kind, &mut object);
+        assert_eq!(
+            object["metadata"]["annotations"][annotation], stored,
+            "{kind} {given:?}"
+        );
+    }
+}
+
+#[test]
 fn a_service_of_another_type_loses_what_the_old_type_had() {
     let old = json!({
         "metadata": {},

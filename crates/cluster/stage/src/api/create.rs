@@ -63,6 +63,13 @@ impl Api {
             object = self.note_fields(call, &place, None, object, options)?;
         }
         let mut object = self.to_stored_version(&place.resource, object).await?;
+        if place.resource.is("", "limitranges")
+            && object.name().is_empty()
+            && object.metadata_text("generateName").is_empty()
+        {
+            // The one kind whose objects get a name when they bring none.
+            object.set_metadata_text("name", &uuid::Uuid::new_v4().to_string());
+        }
         let generates = object.name().is_empty() && !object.metadata_text("generateName").is_empty();
         place.name = object.name().to_owned();
         let mut review = Review::new(
