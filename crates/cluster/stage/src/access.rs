@@ -2,25 +2,42 @@
 //!
 //! ```text
 //! credentials ─► authentication ─► impersonation ─► rbac ─► yes, or the real server's 401 and 403
-//!                  │                                  │
-//!                keys, tokens                        index over roles and bindings
+//!                  ▲                                  ▲
+//!                keys, tokens                      roles and bindings of the store, indexed
 //! ```
 //!
 //! - [`keys`], [`certificates`], [`signing`]: what a cluster proves its own and its clients' identity with
-//! - [`authentication`]: who makes a request
+//! - [`authentication`], [`tokens`], [`impersonation`]: who makes a request
+//! - [`attributes`], [`rbac`]: what someone wants to do, and whether they may
+//! - [`escalation`]: nobody grants what they don't have
+//! - [`reviews`], [`token_requests`]: questions and tokens that clients ask for
+//! - [`bootstrap`]: the roles and bindings that every cluster has
 
+pub mod attributes;
 pub mod authentication;
+pub mod bootstrap;
 pub mod certificates;
+pub mod escalation;
+pub mod impersonation;
 pub mod keys;
+pub mod rbac;
+pub mod reviews;
 pub mod signing;
+pub mod token_requests;
+pub mod tokens;
 
+use http::{HeaderValue, StatusCode, header};
+use serde_json::json;
+
+pub use attributes::{Attributes, Decision};
 pub use authentication::{Certificate, Credentials};
 pub use keys::KeyError;
 
-use crate::api::Api;
-use crate::caller::{Caller, MASTERS};
-use crate::request::{ResourcePath, Verb};
+use crate::caller::Caller;
 use crate::status::Status;
+use crate::store::Store;
+use rbac::follow::Followed;
+use rbac::rules::Rule;
 
 /// The key of the extra that names the credential a caller came with.
 pub const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
@@ -32,15 +49,23 @@ pub struct Access {
     pub keys: keys::Keys,
     clients: authentication::Clients,
     tokens: authentication::StaticTokens,
+    policy: Followed,
+    impersonations: impersonation::Successes,
 }
 
 impl Access {
-    /// Returns the access rules of a cluster.
-    pub fn new(options: &crate::Options) -> Result<Self, KeyError> {
+    /// Returns the access rules of a cluster that is kept in a store.
+    pub fn new(options: &crate::Options, store: &Store) -> Result<Self, KeyError> {
         let keys = keys::Keys::open(options.data_dir.as_deref())?;
         let clients = authentication::Clients::new(&keys.client_authority)?;
         let tokens = authentication::StaticTokens::new(&keys.administrator_token, &options.tokens);
-        Ok(Self { keys, clients, tokens })
+        Ok(Self {
+            keys,
+            clients,
+            tokens,
+            policy: Followed::new(store.clone()),
+            impersonations: impersonation::Successes::default(),
+        })
     }
 
     /// Returns the token of the administrator.
@@ -48,43 +73,55 @@ impl Access {
         &self.keys.administrator_token
     }
 
-    /// Answers who issues the tokens of ServiceAccounts.
-    pub fn openid_configuration(&self) -> Result<http::Response<crate::Body>, Status> {
-        Ok(crate::wire::paths::page_not_found())
+    /// Decides whether someone may do something.
+    pub fn allowed(&self, caller: &Caller, attributes: &Attributes) -> Decision {
+        self.policy.ask(|policy| policy.decide(caller, attributes))
+    }
+
+    /// Fails where someone may not do something.
+    pub fn authorize(&self, caller: &Caller, attributes: &Attributes) -> Result<(), Status> {
+        let decision = self.allowed(caller, attributes);
+        if decision.allowed {
+            Ok(())
+        } else {
+            Err(attributes.forbidden(caller, &decision.reason))
+        }
+    }
+
+    /// Returns the rules that hold for someone in a namespace, and what is wrong with those that can't be had.
+    pub fn rules_for(&self, caller: &Caller, namespace: &str) -> (Vec<Rule>, Option<String>) {
+        self.policy.ask(|policy| policy.rules_for(caller, namespace))
+    }
+
+    /// Answers who issues the tokens of ServiceAccounts, to a client that reached the server at an address.
+    pub fn openid_configuration(&self, address: &str) -> Result<http::Response<crate::Body>, Status> {
+        let address = if address.is_empty() { "kubernetes.default.svc" } else { address };
+        let document = json!({
+            "issuer": tokens::ISSUER,
+            "jwks_uri": format!("https://{address}/openid/v1/jwks"),
+            "response_types_supported": ["id_token"],
+            "subject_types_supported": ["public"],
+            "id_token_signing_alg_values_supported": ["RS256"],
+        });
+        Ok(public_document(&document, "application/json"))
     }
 
     /// Answers the keys that check the tokens of ServiceAccounts.
     pub fn openid_keys(&self) -> Result<http::Response<crate::Body>, Status> {
-        Ok(crate::wire::paths::page_not_found())
+        let key = self.keys.signing().map_err(Status::internal)?;
+        Ok(public_document(
+            &json!({"keys": [key.public()]}),
+            "application/jwk-set+json",
+        ))
     }
+}
 
-    /// Fails where the caller may not do this to a resource.
-    pub fn authorize(
-        &self,
-        _api: &Api,
-        caller: &Caller,
-        _verb: Verb,
-        _path: &ResourcePath,
-    ) -> Result<(), Status> {
-        if caller.is_in(MASTERS) {
-            Ok(())
-        } else {
-            Err(Status::unauthorized())
-        }
-    }
-
-    /// Fails where the caller may not use a path that is no resource's.
-    pub fn authorize_path(
-        &self,
-        _api: &Api,
-        caller: &Caller,
-        _verb: &str,
-        _path: &str,
-    ) -> Result<(), Status> {
-        if caller.is_in(MASTERS) {
-            Ok(())
-        } else {
-            Err(Status::unauthorized())
-        }
-    }
+fn public_document(document: &serde_json::Value, media_type: &'static str) -> http::Response<crate::Body> {
+    let mut response =
+        crate::wire::bytes_response(StatusCode::OK, document.to_string().into(), media_type);
+    response.headers_mut().insert(
+        header::CACHE_CONTROL,
+        HeaderValue::from_static("public, max-age=3600"),
+    );
+    response
 }

@@ -192,9 +192,9 @@ impl Api {
     pub fn new(store: Store, options: crate::Options) -> Result<Arc<Self>, crate::StageError> {
         Ok(Arc::new(Self {
             allocations: crate::allocation::Allocations::of(&store),
+            access: Access::new(&options, &store)?,
             store,
             resources: Resources::default(),
-            access: Access::new(&options)?,
             admission: Admission::default(),
             callbacks: crate::callback::Callbacks::default(),
             node: crate::node::Handle::new(&options.node),

@@ -43,7 +43,7 @@ impl Api {
                 client.create(resource, object).await?;
             }
         }
-        Ok(())
+        self.bootstrap_policy().await
     }
 }
 

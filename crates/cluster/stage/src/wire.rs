@@ -25,13 +25,16 @@ use http::{Request, Response, StatusCode};
 use http_body::Frame;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full, StreamBody};
+use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
-use crate::access::{Certificate, Credentials};
+use crate::access::attributes::Wanted;
+use crate::access::{Attributes, Certificate, Credentials};
 use crate::api::{Api, Call};
 use crate::caller::Caller;
 use crate::options::Query;
-use crate::request::{Target, Verb};
+use crate::request::{ResourcePath, Target, Verb};
+use crate::selectors::FieldSelector;
 use crate::status::Status;
 use negotiation::{Accepted, Format};
 
@@ -131,13 +134,20 @@ where
         .get(header::USER_AGENT)
         .and_then(|value| value.to_str().ok())
         .unwrap_or_default();
-    let call = Call::new(caller, user_agent);
     let target = Target::read(head.uri.path());
+    let user_agent = user_agent.to_owned();
+    let entered = |attributes: &Attributes| -> Result<Call, Status> {
+        let caller = api
+            .access
+            .impersonate(caller, &credentials.impersonation, attributes)?;
+        api.access.authorize(&caller, attributes)?;
+        Ok(Call::new(caller, user_agent))
+    };
     let response = match target {
         Target::Resource(path) => {
             let watches = query.flag("watch").unwrap_or(false);
             let verb = Verb::of(&head.method, &path, watches).ok_or_else(Status::method_not_allowed)?;
-            api.access.authorize(api, &call.caller, verb, &path)?;
+            let call = entered(&wanted(verb, &path, &query))?;
             let body = read_body(body).await?;
             let asked = Asked {
                 head,
@@ -149,8 +159,8 @@ where
             resources::answer(api, asked, verb, path).await?
         }
         Target::Other => {
-            api.access
-                .authorize_path(api, &call.caller, head.method.as_str(), head.uri.path())?;
+            let path = percent_decode_str(head.uri.path()).decode_utf8_lossy();
+            let call = entered(&Attributes::path(&head.method.as_str().to_lowercase(), &path))?;
             let body = read_body(body).await?;
             paths::answer(
                 api,
@@ -168,6 +178,22 @@ where
     Ok(response)
 }
 
+/// Returns what a request on a resource wants. A list of the one object with a name is a wish for that object.
+fn wanted(verb: Verb, path: &ResourcePath, query: &Query) -> Attributes {
+    let mut attributes = Attributes::of_request(verb, path);
+    if matches!(verb, Verb::List | Verb::Watch)
+        && let Wanted::Resource { name, .. } = &mut attributes.object
+        && name.is_empty()
+        && let Ok(selector) = FieldSelector::parse(query.get("fieldSelector"))
+        && let Some(exact) = selector.required_value("metadata.name")
+        && !matches!(exact, "." | "..")
+        && !exact.contains(['/', '%'])
+    {
+        exact.clone_into(name);
+    }
+    attributes
+}
+
 /// Returns what a request presents to say who makes it.
 fn credentials(headers: &HeaderMap, peer: &Peer) -> Credentials {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
@@ -177,6 +203,7 @@ fn credentials(headers: &HeaderMap, peer: &Peer) -> Credentials {
             .eq_ignore_ascii_case("bearer")
             .then(|| token.trim().to_owned())
     });
+    let token = token.or_else(|| text("sec-websocket-protocol").and_then(websocket_token));
     let impersonation = headers
         .iter()
         .filter(|(name, _)| name.as_str().starts_with("impersonate-"))
@@ -187,6 +214,17 @@ fn credentials(headers: &HeaderMap, peer: &Peer) -> Credentials {
         certificate: peer.certificate.clone(),
         impersonation,
     }
+}
+
+/// Returns the token that browsers put among the protocols of a web socket, because they can't set other headers.
+fn websocket_token(protocols: &str) -> Option<String> {
+    use base64::Engine as _;
+    const PREFIX: &str = "base64url.bearer.authorization.k8s.io.";
+    let encoded = protocols
+        .split(',')
+        .find_map(|protocol| protocol.trim().strip_prefix(PREFIX))?;
+    let bytes = base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(encoded).ok()?;
+    String::from_utf8(bytes).ok()
 }
 
 async fn read_body<B>(body: B) -> Result<Bytes, Status>

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use aws_lc_rs::digest;
+use jiff::Timestamp;
 use rustls::RootCertStore;
 use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::WebPkiClientVerifier;
@@ -11,6 +12,7 @@ use rustls::server::danger::ClientCertVerifier;
 
 use super::certificates::{self, Identity};
 use super::keys::KeyError;
+use super::tokens::ISSUER;
 use super::Access;
 use crate::api::Api;
 use crate::caller::{Caller, MASTERS};
@@ -131,20 +133,12 @@ impl Access {
     }
 
     /// Returns who makes a request; `trusted` is who it is when the request says nothing.
+    ///
+    /// As on the real server a good certificate counts more than a token, and a bad one is forgiven where the token is
+    /// good.
     pub fn authenticate(
         &self,
         api: &Api,
-        credentials: &Credentials,
-        trusted: Option<&Arc<Caller>>,
-    ) -> Result<Arc<Caller>, Status> {
-        self.presented(api, credentials, trusted)
-    }
-
-    /// Returns whose credentials a request presents. As on the real server a good certificate counts more than a token,
-    /// and a bad one is forgiven where the token is good.
-    fn presented(
-        &self,
-        _api: &Api,
         credentials: &Credentials,
         trusted: Option<&Arc<Caller>>,
     ) -> Result<Arc<Caller>, Status> {
@@ -152,7 +146,11 @@ impl Access {
             return Ok(caller.clone());
         }
         if let Some(token) = credentials.token.as_deref().filter(|token| !token.is_empty()) {
-            return self.tokens.caller(token).cloned().ok_or_else(Status::unauthorized);
+            let audiences = [ISSUER.to_owned()];
+            return self
+                .token(api, token, &audiences)
+                .map(|(caller, _)| caller)
+                .map_err(|_| Status::unauthorized());
         }
         if credentials.certificate.is_some() {
             return Err(Status::unauthorized());
@@ -160,5 +158,28 @@ impl Access {
         Ok(trusted
             .cloned()
             .unwrap_or_else(|| Arc::new(Caller::named(ANONYMOUS, &[UNAUTHENTICATED]))))
+    }
+
+    /// Returns whose token this is and for which of the wanted audiences, or what the real server says about it.
+    pub fn token(
+        &self,
+        api: &Api,
+        token: &str,
+        wanted: &[String],
+    ) -> Result<(Arc<Caller>, Vec<String>), String> {
+        let unknown = "invalid bearer token";
+        if let Some(caller) = self.tokens.caller(token) {
+            // Static tokens are for the API alone.
+            return if wanted.iter().any(|audience| audience == ISSUER) {
+                Ok((caller.clone(), vec![ISSUER.to_owned()]))
+            } else {
+                Err(unknown.to_owned())
+            };
+        }
+        match self.service_account(api, token, wanted, Timestamp::now()) {
+            Some(Ok(believed)) => Ok((Arc::new(believed.caller), believed.audiences)),
+            Some(Err(why)) => Err(format!("[{unknown}, {why}]")),
+            None => Err(unknown.to_owned()),
+        }
     }
 }

@@ -56,6 +56,7 @@ impl Api {
     ) -> Result<Written, Status> {
         let mut object = changed.object;
         match_namespace(place, &mut object)?;
+        let requested_name = place.name.as_str();
         let mut place = place.clone();
         rules::default(&place.resource, &mut object);
         remove_repeated_owners(call, &mut object);
@@ -86,6 +87,8 @@ impl Api {
         object = review.take_object();
         remove_repeated_owners(call, &mut object);
         self.default_stored(&place.resource, &mut object);
+        self.access
+            .refuse_escalation(&call.caller, &place, requested_name, &object, None)?;
 
         for attempt in 0..MOST_GENERATED_NAMES {
             let mut candidate = object.clone();

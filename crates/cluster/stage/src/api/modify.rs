@@ -151,6 +151,8 @@ impl Api {
         new = review.take_object();
         remove_repeated_owners(call, &mut new);
         self.default_stored(&place.resource, &mut new);
+        self.access
+            .refuse_escalation(&call.caller, place, &place.name, &new, Some(&old))?;
         let claim = self.allocate(place, &mut new, Some(&old), options.dry_run)?;
         self.finish_update(call, place, &mut new, &old)?;
         let review = Review::new(

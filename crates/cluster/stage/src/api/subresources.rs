@@ -7,7 +7,7 @@ use crate::options::WriteOptions;
 use crate::status::Status;
 
 impl Api {
-    /// Makes something below an object: a binding, an eviction, a token.
+    /// Makes something below an object (a binding, an eviction, a token), or answers a question.
     pub async fn create_below(
         &self,
         call: &Call,
@@ -16,8 +16,10 @@ impl Api {
         options: &WriteOptions,
     ) -> Result<Written, Status> {
         match place.below() {
+            None => self.answer_review(call, place, body, options).await,
             Some("binding") => self.bind(call, place, body, options).await,
-            _ => Err(Status::method_not_allowed()),
+            Some("token") => self.request_token(call, place, body, options).await,
+            Some(_) => Err(Status::method_not_allowed()),
         }
     }
 }

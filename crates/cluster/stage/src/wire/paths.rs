@@ -41,7 +41,7 @@ pub async fn answer(api: &Arc<Api>, asked: Asked) -> Result<Response<Body>, Stat
         ["healthz" | "livez" | "readyz", check @ ..] => Ok(health::answer(api, &asked, parts[0], check)),
         ["openapi", "v3", document @ ..] => documents::answer(api, &asked, &document.join("/")),
         ["openapi", "v2"] => documents::old(api, &asked),
-        [".well-known", "openid-configuration"] => api.access.openid_configuration(),
+        [".well-known", "openid-configuration"] => api.access.openid_configuration(&asked.peer.address),
         ["openid", "v1", "jwks"] => api.access.openid_keys(),
         ["metrics"] => Ok(health::metrics(api)),
         _ => Ok(page_not_found()),
