@@ -95,7 +95,11 @@ impl Access {
 
     /// Answers who issues the tokens of ServiceAccounts, to a client that reached the server at an address.
     pub fn openid_configuration(&self, address: &str) -> Result<http::Response<crate::Body>, Status> {
-        let address = if address.is_empty() { "kubernetes.default.svc" } else { address };
+        let address = if address.is_empty() {
+            "kubernetes.default.svc"
+        } else {
+            address
+        };
         let document = json!({
             "issuer": tokens::ISSUER,
             "jwks_uri": format!("https://{address}/openid/v1/jwks"),
@@ -117,8 +121,7 @@ impl Access {
 }
 
 fn public_document(document: &serde_json::Value, media_type: &'static str) -> http::Response<crate::Body> {
-    let mut response =
-        crate::wire::bytes_response(StatusCode::OK, document.to_string().into(), media_type);
+    let mut response = crate::wire::bytes_response(StatusCode::OK, document.to_string().into(), media_type);
     response.headers_mut().insert(
         header::CACHE_CONTROL,
         HeaderValue::from_static("public, max-age=3600"),

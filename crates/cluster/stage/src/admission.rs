@@ -18,11 +18,11 @@ pub mod webhooks;
 use expression::{Access, Decision};
 use serde_json::Value;
 
+use crate::access::Attributes;
 use crate::api::{Api, Call, Place};
-use crate::caller::{Caller, MASTERS};
+use crate::caller::Caller;
 use crate::object::Object;
 use crate::options::{DeleteOptions, WriteOptions};
-use crate::request::{ResourcePath, Verb};
 use crate::status::Status;
 
 /// What is done to an object.
@@ -125,35 +125,21 @@ impl<'a> Review<'a> {
 
     /// Returns whether someone may do something, as expressions ask.
     pub(crate) fn may(&self, caller: &Caller, verb: &str, access: &Access) -> Decision {
-        let known = [
-            Verb::Get,
-            Verb::List,
-            Verb::Watch,
-            Verb::Create,
-            Verb::Update,
-            Verb::Patch,
-            Verb::Delete,
-            Verb::DeleteCollection,
-        ];
-        let verb_of_resource = known.into_iter().find(|one| one.name() == verb);
-        let decided = match (access, verb_of_resource) {
-            (Access::Path { path }, _) => self.api.access.authorize_path(self.api, caller, verb, path),
-            (Access::Resource(resource), Some(verb)) => {
-                let path = ResourcePath {
-                    group: resource.group.clone(),
-                    namespace: resource.namespace.clone(),
-                    resource: resource.resource.clone(),
-                    name: resource.name.clone(),
-                    subresource: resource.subresource.clone(),
-                    ..ResourcePath::default()
-                };
-                self.api.access.authorize(self.api, caller, verb, &path)
-            }
-            (Access::Resource(_), None) if caller.is_in(MASTERS) => Ok(()),
-            (Access::Resource(_), None) => Err(self.forbidden(verb)),
+        let attributes = match access {
+            Access::Path { path } => Attributes::path(verb, path),
+            Access::Resource(wanted) => Attributes::resource(
+                verb,
+                &wanted.namespace,
+                &wanted.group,
+                &wanted.resource,
+                &wanted.name,
+            )
+            .below(&wanted.subresource),
         };
+        let decided = self.api.access.allowed(caller, &attributes);
         Decision {
-            allowed: decided.is_ok(),
+            allowed: decided.allowed,
+            reason: decided.reason,
             ..Decision::default()
         }
     }

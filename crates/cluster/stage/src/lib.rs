@@ -50,5 +50,5 @@ pub mod wire;
 
 mod stage;
 
-pub use stage::{Options, Stage, StageError};
+pub use stage::{Options, Service, Stage, StageError};
 pub use wire::Body;

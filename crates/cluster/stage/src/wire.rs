@@ -223,7 +223,9 @@ fn websocket_token(protocols: &str) -> Option<String> {
     let encoded = protocols
         .split(',')
         .find_map(|protocol| protocol.trim().strip_prefix(PREFIX))?;
-    let bytes = base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(encoded).ok()?;
+    let bytes = base64::engine::general_purpose::URL_SAFE_NO_PAD
+        .decode(encoded)
+        .ok()?;
     String::from_utf8(bytes).ok()
 }
 

@@ -86,12 +86,14 @@ fn client(config: &Value, with_certificate: bool) -> reqwest::Client {
 }
 
 fn get(client: &reqwest::Client, url: &str) -> (u16, Value) {
-    tokio::runtime::Runtime::new().expect("a runtime").block_on(async {
-        let answer = client.get(url).send().await.expect("an answer");
-        let code = answer.status().as_u16();
-        let body = answer.bytes().await.expect("a body");
-        (code, serde_json::from_slice(&body).unwrap_or_default())
-    })
+    tokio::runtime::Runtime::new()
+        .expect("a runtime")
+        .block_on(async {
+            let answer = client.get(url).send().await.expect("an answer");
+            let code = answer.status().as_u16();
+            let body = answer.bytes().await.expect("a body");
+            (code, serde_json::from_slice(&body).unwrap_or_default())
+        })
 }
 
 #[test]
@@ -115,7 +117,10 @@ fn the_administrator_of_the_kubeconfig_is_let_in_and_the_data_stays() {
     assert_ne!(code, 200, "a stranger is kept out");
     assert_eq!(running.stop(), Some(0));
 
-    let running = Running::start(&world, &["--data-dir", "data", "--kubeconfig", "other.kubeconfig"]);
+    let running = Running::start(
+        &world,
+        &["--data-dir", "data", "--kubeconfig", "other.kubeconfig"],
+    );
     // The keys stay as well: the administrator of yesterday is let in today.
     let (_, again) = get(
         &administrator,
@@ -124,7 +129,10 @@ fn the_administrator_of_the_kubeconfig_is_let_in_and_the_data_stays() {
     assert_eq!(again["metadata"]["uid"], namespace["metadata"]["uid"]);
     kubeconfig(&world, "other.kubeconfig");
     for file in world.files().iter().filter(|file| file.starts_with("data/keys/")) {
-        let mode = fs::metadata(world.path(file)).expect("a file").permissions().mode();
+        let mode = fs::metadata(world.path(file))
+            .expect("a file")
+            .permissions()
+            .mode();
         assert_eq!(mode & 0o777, 0o600, "{file}");
     }
     assert_eq!(running.stop(), Some(0));

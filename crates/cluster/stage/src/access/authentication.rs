@@ -10,10 +10,10 @@ use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
 
+use super::Access;
 use super::certificates::{self, Identity};
 use super::keys::KeyError;
 use super::tokens::ISSUER;
-use super::Access;
 use crate::api::Api;
 use crate::caller::{Caller, MASTERS};
 use crate::status::Status;

@@ -80,7 +80,10 @@ fn object(mut line: Value) -> Value {
     let mut object = std::mem::take(line);
     object.insert("apiVersion".into(), API_VERSION.into());
     object.insert("metadata".into(), Value::Object(metadata));
-    let is_role = matches!(object.get("kind").and_then(Value::as_str), Some("Role" | "ClusterRole"));
+    let is_role = matches!(
+        object.get("kind").and_then(Value::as_str),
+        Some("Role" | "ClusterRole")
+    );
     if is_role && !object.contains_key("rules") {
         object.insert("rules".into(), json!([]));
     }
@@ -102,11 +105,19 @@ fn aggregated(role: &Value, all: &[Value]) -> Value {
         })
         .collect();
     let mut rules: Vec<Value> = Vec::new();
-    for other in all.iter().filter(|other| other["kind"] == "ClusterRole" && other.name() != role.name()) {
+    for other in all
+        .iter()
+        .filter(|other| other["kind"] == "ClusterRole" && other.name() != role.name())
+    {
         let matches = selectors
             .iter()
             .any(|labels| labels.iter().all(|(key, value)| other.label(key) == Some(value)));
-        for rule in other["rules"].as_array().into_iter().flatten().filter(|_| matches) {
+        for rule in other["rules"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter(|_| matches)
+        {
             if !rules.contains(rule) {
                 rules.push(rule.clone());
             }
@@ -174,7 +185,11 @@ impl Api {
         let mut changes = Vec::new();
         for object in defaults().map_err(Status::internal)? {
             let plural = plural(object["kind"].as_str().unwrap_or_default());
-            let key = Key::new(&ResourceKey::new(GROUP, plural), object.namespace(), object.name());
+            let key = Key::new(
+                &ResourceKey::new(GROUP, plural),
+                object.namespace(),
+                object.name(),
+            );
             match self.store.get(&key) {
                 None => writes.push(Write {
                     key,
@@ -187,7 +202,11 @@ impl Api {
         if !writes.is_empty() {
             self.store.write_all(writes).await.map_err(Status::internal)?;
         }
-        let client = Client::new(self.clone(), crate::caller::Caller::administrator(), "kube-apiserver");
+        let client = Client::new(
+            self.clone(),
+            crate::caller::Caller::administrator(),
+            "kube-apiserver",
+        );
         for (plural, found, wanted) in changes {
             if found.annotation(AUTO_UPDATE) == Some("false") {
                 continue;
@@ -196,7 +215,12 @@ impl Api {
             if found.get("roleRef") != wanted.get("roleRef") {
                 // What a binding binds can't be changed.
                 client
-                    .delete(resource, found.namespace(), found.name(), &DeleteOptions::default())
+                    .delete(
+                        resource,
+                        found.namespace(),
+                        found.name(),
+                        &DeleteOptions::default(),
+                    )
                     .await?;
                 client.create(resource, wanted).await?;
                 continue;
@@ -223,9 +247,7 @@ fn reconciled(found: &Value, wanted: &Value) -> Value {
         let place = if path[1].is_empty() {
             &mut object[path[0]]
         } else {
-            &mut map_of(&mut object[path[0]])
-                .entry(path[1])
-                .or_insert(Value::Null)
+            &mut map_of(&mut object[path[0]]).entry(path[1]).or_insert(Value::Null)
         };
         let mut all = place.as_array().cloned().unwrap_or_default();
         let before = all.len();

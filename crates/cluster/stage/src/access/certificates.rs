@@ -77,7 +77,8 @@ impl Identity {
         };
         let certificate =
             CertificateDer::from_pem_slice(text.as_bytes()).map_err(|error| broken(error.to_string()))?;
-        let key = PrivateKeyDer::from_pem_slice(text.as_bytes()).map_err(|error| broken(error.to_string()))?;
+        let key =
+            PrivateKeyDer::from_pem_slice(text.as_bytes()).map_err(|error| broken(error.to_string()))?;
         let key = KeyPair::try_from(&key).map_err(|error| broken(error.to_string()))?;
         let identity = Self {
             certificate,
@@ -269,7 +270,15 @@ pub fn serving(
         KeyUsagePurpose::KeyEncipherment,
     ];
     parameters.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-    signed(directory, FILE, authority, parameters, key, "kube-apiserver", &failed)
+    signed(
+        directory,
+        FILE,
+        authority,
+        parameters,
+        key,
+        "kube-apiserver",
+        &failed,
+    )
 }
 
 /// Returns the administrator's certificate.
@@ -309,9 +318,7 @@ fn signed(
     failed: &impl Fn(rcgen::Error) -> KeyError,
 ) -> Result<Identity, KeyError> {
     set_validity(&mut parameters, SIGNED_YEARS);
-    let certificate = parameters
-        .signed_by(&key, &authority.issuer())
-        .map_err(failed)?;
+    let certificate = parameters.signed_by(&key, &authority.issuer()).map_err(failed)?;
     let identity = Identity {
         certificate: certificate.der().clone(),
         key,

@@ -30,17 +30,22 @@ impl Access {
         let plural = &*place.resource.plural;
         match plural {
             "roles" | "clusterroles" => {
-                let wish =
-                    Attributes::resource("escalate", &place.namespace, GROUP, plural, requested_name);
+                let wish = Attributes::resource("escalate", &place.namespace, GROUP, plural, requested_name);
                 if self.allowed(caller, &wish).allowed || only_owners_change(new, old) {
                     return Ok(());
                 }
                 self.confirm(caller, place, new, &Rule::read_all(new))?;
                 let aggregates = aggregates(new) || old.is_some_and(aggregates);
-                if plural == "clusterroles" && aggregates && self.missing(caller, "", &full_authority()).is_some()
+                if plural == "clusterroles"
+                    && aggregates
+                    && self.missing(caller, "", &full_authority()).is_some()
                 {
                     let why = "must have cluster-admin privileges to use the aggregationRule";
-                    return Err(Status::forbidden(place.resource.group_resource(), new.name(), why));
+                    return Err(Status::forbidden(
+                        place.resource.group_resource(),
+                        new.name(),
+                        why,
+                    ));
                 }
                 Ok(())
             }

@@ -237,7 +237,8 @@ impl Access {
         }
         let verb = mode.verb();
         let group = if narrow { GROUP } else { "" };
-        let on = |group: &str, resource: &str, name: &str| Attributes::resource(&verb, "", group, resource, name);
+        let on =
+            |group: &str, resource: &str, name: &str| Attributes::resource(&verb, "", group, resource, name);
         let mut actual = wanted.clone();
 
         match (node_name(&wanted.user), tokens::split_user_name(&wanted.user)) {
@@ -331,7 +332,9 @@ fn wrong_extra(extra: &BTreeMap<String, Vec<String>>) -> Option<String> {
                 [one] => one.clone(),
                 several => format!("[{}]", several.join(", ")),
             };
-            return Some(format!("impersonating an invalid key in extra is not allowed: {text}"));
+            return Some(format!(
+                "impersonating an invalid key in extra is not allowed: {text}"
+            ));
         }
         if *key != key.to_lowercase() {
             return Some(format!(
@@ -349,7 +352,9 @@ fn wrong_extra(extra: &BTreeMap<String, Vec<String>>) -> Option<String> {
 /// Returns what keeps a text from being a domain, a slash and a path.
 fn domain_prefixed_path_errors(key: &str) -> Vec<String> {
     let path = || FieldPath::new("extra").child("key");
-    let Some((domain, rest)) = key.split_once('/').filter(|(domain, rest)| !domain.is_empty() && !rest.is_empty())
+    let Some((domain, rest)) = key
+        .split_once('/')
+        .filter(|(domain, rest)| !domain.is_empty() && !rest.is_empty())
     else {
         let detail = "must be a domain-prefixed path (such as \"acme.io/foo\")";
         return vec![FieldError::invalid(path(), &json!(key), detail).to_string()];
@@ -397,7 +402,10 @@ mod tests {
 
     #[test]
     fn keys_of_extras_are_unescaped() {
-        let asked = headers(&[("impersonate-user", "a"), ("impersonate-extra-acme.com%2fproject", "x")]);
+        let asked = headers(&[
+            ("impersonate-user", "a"),
+            ("impersonate-extra-acme.com%2fproject", "x"),
+        ]);
         let found = wanted(&asked).expect("read").expect("someone");
         assert_eq!(found.extra["acme.com/project"], ["x"]);
     }
@@ -406,7 +414,10 @@ mod tests {
     fn modes_are_for_the_users_of_their_kind() {
         let anyone = Caller::named("alice", &[]);
         let applying = |wanted: &Caller| -> Vec<Mode> {
-            MODES.into_iter().filter(|mode| mode.applies(&anyone, wanted)).collect()
+            MODES
+                .into_iter()
+                .filter(|mode| mode.applies(&anyone, wanted))
+                .collect()
         };
         let named = |user: &str| Caller::named(user, &[]);
         assert_eq!(applying(&named("bob")), [Mode::UserInfo, Mode::Legacy]);
@@ -414,7 +425,10 @@ mod tests {
             applying(&named("system:serviceaccount:a:b")),
             [Mode::ServiceAccount, Mode::Legacy]
         );
-        assert_eq!(applying(&named("system:node:a")), [Mode::ArbitraryNode, Mode::Legacy]);
+        assert_eq!(
+            applying(&named("system:node:a")),
+            [Mode::ArbitraryNode, Mode::Legacy]
+        );
         let with_groups = Caller::named("system:serviceaccount:a:b", &["c"]);
         assert_eq!(applying(&with_groups), [Mode::Legacy]);
     }

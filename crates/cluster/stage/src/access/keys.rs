@@ -80,8 +80,7 @@ impl KeyDirectory {
             .mode(DIRECTORY_MODE)
             .create(&path)
             .map_err(failed("make"))?;
-        fs::set_permissions(&path, fs::Permissions::from_mode(DIRECTORY_MODE))
-            .map_err(failed("protect"))?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(DIRECTORY_MODE)).map_err(failed("protect"))?;
         Ok(Self(Some(path)))
     }
 

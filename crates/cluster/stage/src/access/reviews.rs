@@ -117,7 +117,11 @@ impl Api {
             .as_array()
             .map(|all| all.iter().filter_map(Value::as_str).map(str::to_owned).collect())
             .unwrap_or_default();
-        let wanted = if given.is_empty() { vec![ISSUER.to_owned()] } else { given };
+        let wanted = if given.is_empty() {
+            vec![ISSUER.to_owned()]
+        } else {
+            given
+        };
         let status = match self.access.token(self, token, &wanted) {
             Ok((caller, audiences)) => json!({
                 "authenticated": true, "user": user_info(&caller), "audiences": audiences,
@@ -167,7 +171,12 @@ fn subject(spec: &Value) -> Caller {
         uid: spec["uid"].as_str().unwrap_or_default().to_owned(),
         groups: texts(&spec["groups"]),
         extra: extra
-            .map(|extra| extra.iter().map(|(key, values)| (key.clone(), texts(values))).collect())
+            .map(|extra| {
+                extra
+                    .iter()
+                    .map(|(key, values)| (key.clone(), texts(values)))
+                    .collect()
+            })
             .unwrap_or_default(),
     }
 }
@@ -314,7 +323,10 @@ fn selector_errors(attributes: &Value, kind: &str, errors: &mut Vec<FieldError>)
     }
     let path = FieldPath::new("spec.resourceAttributes").child(kind);
     let raw = selector["rawSelector"].as_str().unwrap_or_default();
-    let requirements = selector["requirements"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let requirements = selector["requirements"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
     if !raw.is_empty() && !requirements.is_empty() {
         errors.push(FieldError::invalid(
             path.child("rawSelector"),
@@ -330,7 +342,10 @@ fn selector_errors(attributes: &Value, kind: &str, errors: &mut Vec<FieldError>)
     }
     for (index, requirement) in requirements.iter().enumerate() {
         let path = path.child("requirements").index(index);
-        let values = requirement["values"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let values = requirement["values"]
+            .as_array()
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         match requirement["operator"].as_str().unwrap_or_default() {
             "In" | "NotIn" if values.is_empty() => errors.push(FieldError::required(
                 path.child("values"),

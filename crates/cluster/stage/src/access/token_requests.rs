@@ -1,5 +1,7 @@
 //! New tokens of ServiceAccounts, as clients ask for them.
 
+use std::sync::Arc;
+
 use jiff::{SignedDuration, Timestamp};
 use schema::FieldError;
 use schema::field_error::FieldPath;
@@ -11,7 +13,7 @@ use crate::admission::{Operation, Review};
 use crate::api::{Answered, Api, Call, Outcome, Place, Written};
 use crate::object::{Object as _, map_of, timestamp};
 use crate::options::WriteOptions;
-use crate::resource::{api_version, split_api_version};
+use crate::resource::{Resource, api_version, split_api_version};
 use crate::status::{GroupResource, Status};
 use crate::store::{Key, ResourceKey, Stored};
 
@@ -75,8 +77,19 @@ impl Api {
         }
 
         let now = Timestamp::now();
+        let object = map_of(&mut request);
+        object.insert("kind".into(), KIND.into());
+        object.insert("apiVersion".into(), api_version(GROUP, "v1").into());
+        object.remove("status");
+        let spec = map_of(object.entry("spec").or_insert(Value::Null));
+        if spec.get("expirationSeconds").is_none_or(Value::is_null) {
+            spec.insert("expirationSeconds".into(), USUAL_SECONDS.into());
+        }
+        let mut request = self.note_fields(call, &request_place(place), None, request, options)?;
         complete(&mut request, &account, now);
-        let seconds = request["spec"]["expirationSeconds"].as_i64().unwrap_or(USUAL_SECONDS);
+        let seconds = request["spec"]["expirationSeconds"]
+            .as_i64()
+            .unwrap_or(USUAL_SECONDS);
         let errors = validate(seconds);
         if !errors.is_empty() {
             return Err(Status::invalid(GROUP, KIND, "", &errors));
@@ -191,18 +204,40 @@ impl Api {
     }
 }
 
+/// Returns the place of a request as if requests were a resource of their own, for the owners of its fields.
+fn request_place(place: &Place) -> Place {
+    let account = &place.resource;
+    let resource = Resource {
+        group: GROUP.into(),
+        version: "v1".into(),
+        kind: KIND.into(),
+        list_kind: "".into(),
+        plural: "tokenrequests".into(),
+        singular: "tokenrequest".into(),
+        short_names: Vec::new(),
+        categories: Vec::new(),
+        namespaced: true,
+        verbs: &["create"],
+        subresources: Vec::new(),
+        storage: account.storage.clone(),
+        storage_api_version: api_version(GROUP, "v1").into(),
+        nature: account.nature.clone(),
+    };
+    Place {
+        resource: Arc::new(resource),
+        ..place.clone()
+    }
+}
+
 /// Fills in what a request leaves open.
 fn complete(request: &mut Value, account: &Stored, now: Timestamp) {
-    let object = map_of(request);
-    object.insert("kind".into(), KIND.into());
-    object.insert("apiVersion".into(), api_version(GROUP, "v1").into());
-    object.remove("status");
-    let spec = map_of(object.entry("spec").or_insert(Value::Null));
-    if spec.get("audiences").and_then(Value::as_array).is_none_or(Vec::is_empty) {
+    let spec = map_of(map_of(request).entry("spec").or_insert(Value::Null));
+    if spec
+        .get("audiences")
+        .and_then(Value::as_array)
+        .is_none_or(Vec::is_empty)
+    {
         spec.insert("audiences".into(), json!([ISSUER]));
-    }
-    if spec.get("expirationSeconds").is_none_or(Value::is_null) {
-        spec.insert("expirationSeconds".into(), USUAL_SECONDS.into());
     }
     spec.entry("boundObjectRef").or_insert(Value::Null);
     let metadata = request.metadata_mut();

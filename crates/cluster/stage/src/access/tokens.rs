@@ -184,7 +184,9 @@ fn unverified_issuer(token: &str) -> Option<String> {
     if parts.next().is_some() {
         return None;
     }
-    let bytes = base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(body).ok()?;
+    let bytes = base64::engine::general_purpose::URL_SAFE_NO_PAD
+        .decode(body)
+        .ok()?;
     let claims: Value = serde_json::from_slice(&bytes).ok()?;
     claims.get("iss")?.as_str().map(str::to_owned)
 }
@@ -196,7 +198,11 @@ fn common_audiences(claims: &Value, wanted: &[String]) -> Result<Vec<String>, St
         Value::Array(all) => all.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
         _ => Vec::new(),
     };
-    let own = if own.is_empty() { vec![ISSUER.to_owned()] } else { own };
+    let own = if own.is_empty() {
+        vec![ISSUER.to_owned()]
+    } else {
+        own
+    };
     let common: Vec<String> = own.iter().filter(|one| wanted.contains(one)).cloned().collect();
     if common.is_empty() {
         return Err(format!(
@@ -229,7 +235,10 @@ fn bound(api: &Api, claims: &Value, wanted: &[String], now: Timestamp) -> Result
     );
     let found = account(api, namespace, name)?;
     if found.0 != uid {
-        return Err(format!("service account UID ({}) does not match claim ({uid})", found.0));
+        return Err(format!(
+            "service account UID ({}) does not match claim ({uid})",
+            found.0
+        ));
     }
     if found.1.is_some_and(|at| at < seconds - LEEWAY) {
         return Err(format!("service account {namespace}/{name} has been deleted"));
@@ -309,7 +318,11 @@ fn legacy(api: &Api, token: &str, claims: &Value, wanted: &[String]) -> Result<B
             return Err(format!("{what} claim is missing"));
         }
     }
-    let secret = Key::new(&ResourceKey::new("", "secrets"), &namespace, &claim("secret.name"));
+    let secret = Key::new(
+        &ResourceKey::new("", "secrets"),
+        &namespace,
+        &claim("secret.name"),
+    );
     let held = api
         .store
         .get(&secret)
@@ -327,7 +340,10 @@ fn legacy(api: &Api, token: &str, claims: &Value, wanted: &[String]) -> Result<B
         return Err("service account has been deleted".to_owned());
     }
     if found.0 != uid {
-        return Err(format!("service account UID ({}) does not match claim ({uid})", found.0));
+        return Err(format!(
+            "service account UID ({}) does not match claim ({uid})",
+            found.0
+        ));
     }
     Ok(Believed {
         caller: account_caller(&namespace, &name, &uid),
@@ -352,7 +368,6 @@ fn account(api: &Api, namespace: &str, name: &str) -> Result<(String, Option<i64
     object(api, "serviceaccounts", namespace, name)
         .ok_or_else(|| format!("serviceaccounts \"{name}\" not found"))
 }
-
 
 #[cfg(test)]
 mod tests {

@@ -107,8 +107,9 @@ fn remote(address: SocketAddr) -> Failure {
 fn refuse_foreign(path: &Path) -> Result<(), Failure> {
     let metadata = match std::fs::metadata(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        metadata => metadata
-            .map_err(|error| Failure::new(format!("cannot look at {}: {error}", path.display())))?,
+        metadata => {
+            metadata.map_err(|error| Failure::new(format!("cannot look at {}: {error}", path.display())))?
+        }
     };
     let own = metadata.is_file()
         && metadata.len() <= MAX_KUBECONFIG_BYTES

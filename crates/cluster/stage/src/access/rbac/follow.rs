@@ -3,8 +3,8 @@
 //! Nothing runs in the background: whoever asks brings the policy up to the store's revision first, which costs a
 //! comparison where nothing was written. So a binding holds as soon as its write is answered.
 
-use std::sync::{RwLock, RwLockReadGuard};
 use std::sync::PoisonError;
+use std::sync::{RwLock, RwLockReadGuard};
 
 use super::policy::Policy;
 use crate::store::{EventKind, ResourceKey, Store, Stored, Watch};

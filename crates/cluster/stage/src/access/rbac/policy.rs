@@ -123,7 +123,9 @@ impl Policy {
         let Some(binding) = self.bindings.remove(&(namespace.clone(), name.clone())) else {
             return;
         };
-        let Some(about) = self.about.get_mut(namespace) else { return };
+        let Some(about) = self.about.get_mut(namespace) else {
+            return;
+        };
         for (subject, _) in &binding.subjects {
             if let Some(names) = about.get_mut(subject) {
                 names.remove(name);
@@ -306,7 +308,11 @@ mod tests {
         let mut policy = Policy::default();
         policy.put_role(&text(""), &text("reader"), &reader());
         let bob = json!([{"kind": "User", "name": "bob"}, {"kind": "Group", "name": "devs"}]);
-        policy.put_binding(&text("a"), &text("readers"), &binding("ClusterRole", "reader", bob));
+        policy.put_binding(
+            &text("a"),
+            &text("readers"),
+            &binding("ClusterRole", "reader", bob),
+        );
         let alice = Caller::named("alice", &["devs"]);
         assert!(policy.decide(&alice, &pods("a")).allowed);
         assert!(!policy.decide(&alice, &pods("b")).allowed);
@@ -337,7 +343,11 @@ mod tests {
     fn roles_that_are_missing_are_told() {
         let mut policy = Policy::default();
         let subjects = || json!([{"kind": "User", "name": "bob"}]);
-        policy.put_binding(&text(""), &text("one"), &binding("ClusterRole", "none", subjects()));
+        policy.put_binding(
+            &text(""),
+            &text("one"),
+            &binding("ClusterRole", "none", subjects()),
+        );
         let bob = Caller::named("bob", &[]);
         assert_eq!(
             policy.decide(&bob, &pods("a")).reason,

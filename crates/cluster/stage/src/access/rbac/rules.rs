@@ -53,7 +53,9 @@ impl Rule {
     /// Reads the rules of a Role or a ClusterRole.
     pub fn read_all(role: &Value) -> Vec<Self> {
         let rules = role.get("rules").and_then(Value::as_array);
-        rules.map(|all| all.iter().map(Self::read).collect()).unwrap_or_default()
+        rules
+            .map(|all| all.iter().map(Self::read).collect())
+            .unwrap_or_default()
     }
 
     /// Returns the rule as roles have it.
@@ -149,9 +151,8 @@ impl Rule {
 
     /// Returns whether the rule allows all that a broken-down rule allows.
     fn covers(&self, part: &Self) -> bool {
-        let all_of = |own: &[String], wanted: &[String]| {
-            has(own, ALL) || wanted.iter().all(|text| has(own, text))
-        };
+        let all_of =
+            |own: &[String], wanted: &[String]| has(own, ALL) || wanted.iter().all(|text| has(own, text));
         let names = if part.names.is_empty() {
             self.names.is_empty()
         } else {
@@ -312,9 +313,7 @@ mod tests {
             ),
             rule(json!({"verbs": ["get"], "apiGroups": [""], "resources": ["replicationcontrollers/scale"]})),
             rule(json!({"verbs": ["get"], "nonResourceURLs": ["/metrics"]})),
-            rule(
-                json!({"verbs": ["get"], "apiGroups": ["a"], "resources": ["b"], "resourceNames": ["c"]}),
-            ),
+            rule(json!({"verbs": ["get"], "apiGroups": ["a"], "resources": ["b"], "resourceNames": ["c"]})),
         ];
         insta::assert_snapshot!(missing(&own, &wanted).join("\n"), @r#"
         {APIGroups:[""], Resources:["pods"], Verbs:["watch" "delete"]}
