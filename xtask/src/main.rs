@@ -16,7 +16,10 @@ fn main() -> ExitCode {
     let outcome = match chore.as_deref() {
         Some("protobuf") => protobuf::write(),
         Some("protobuf-table") => protobuf_table::write(),
-        Some("schemas") => schemas::write(std::env::args().nth(2).as_deref(), std::env::args().nth(3).as_deref()),
+        Some("schemas") => schemas::write(
+            std::env::args().nth(2).as_deref(),
+            std::env::args().nth(3).as_deref(),
+        ),
         Some("static") => static_binary::build(),
         Some("realkube") => real_kubernetes(),
         _ => {

@@ -143,6 +143,9 @@ impl Schema {
 
     /// Returns the schema of the field `name` of an object: its own property, else the one for all others.
     pub fn field(&self, name: &str) -> Option<&Schema> {
-        self.properties.get(name).or(self.additional_properties.as_ref()).map(Reference::schema)
+        self.properties
+            .get(name)
+            .or(self.additional_properties.as_ref())
+            .map(Reference::schema)
     }
 }

@@ -124,18 +124,25 @@ fn check_kind(decoded: &Decoded, expected: &Expected<'_>) -> Result<(), Status> 
     } else {
         &found.version
     };
-    if same_kind || expected.custom.is_some() {
+    let registered = schema::builtin::kind(&found.group, version, kind).is_some();
+    if (same_kind && registered) || expected.custom.is_some() {
         let sent = api_version(&found.group, version);
         return Err(Status::bad_request(format!(
             "the API version in the data ({sent}) does not match the expected API version ({})",
             api_version(expected.group, expected.version)
         )));
     }
+    let why = if registered {
+        let (package, wanted) = (internal_package(expected.group), expected.kind);
+        format!("converting ({version}.{kind}) to ({package}.{wanted}): unknown conversion")
+    } else {
+        let sent = api_version(&found.group, version);
+        format!(
+            "no kind \"{kind}\" is registered for version \"{sent}\" in scheme \"pkg/runtime/scheme.go:111\""
+        )
+    };
     Err(Status::bad_request(format!(
-        "{kind} in version \"{version}\" cannot be handled as a {}: converting ({version}.{kind}) to ({}.{}): unknown \
-         conversion",
-        expected.kind,
-        internal_package(expected.group),
+        "{kind} in version \"{version}\" cannot be handled as a {}: {why}",
         expected.kind
     )))
 }
@@ -236,7 +243,11 @@ pub struct AppliedBody {
 
 /// Reads a configuration that is applied: YAML, of which JSON is a part.
 pub fn applied(body: &[u8]) -> Result<AppliedBody, Status> {
-    let refuse = |error: &dyn std::fmt::Display| Status::bad_request(format!("error decoding YAML: {error}"));
+    let refuse = |error: &dyn std::fmt::Display| {
+        Status::bad_request(format!(
+            "error decoding YAML: error converting YAML to JSON: {error}"
+        ))
+    };
     let value = goyaml::to_value(body).map_err(|error| refuse(&error))?;
     let strict = goyaml::ReadOptions {
         strict: true,
@@ -281,5 +292,14 @@ pub fn delete_options(asked: &Asked) -> Result<Option<Value>, Status> {
             return Err(Status::unsupported_media_type(&accepted));
         }
     };
+    // DeleteOptions belong to every group; anything else in their place is not known to the decoder of options.
+    let found = &decoded.found;
+    if !found.kind.is_empty() && found.kind != "DeleteOptions" {
+        let sent = api_version(&found.group, &found.version);
+        return Err(Status::bad_request(format!(
+            "no kind \"{}\" is registered for version \"{sent}\" in scheme \"pkg/runtime/scheme.go:111\"",
+            found.kind
+        )));
+    }
     Ok(Some(decoded.value))
 }

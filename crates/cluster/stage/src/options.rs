@@ -1,7 +1,6 @@
 //! What the query of a request says, with the real server's words for what it may not say.
 
-use std::fmt::Write as _;
-
+use patch::ownership::{validate_field_manager, validate_patch_options};
 use schema::{FieldError, FieldPath};
 use serde_json::{Value, json};
 
@@ -33,9 +32,6 @@ pub struct WriteOptions {
     /// Whether the request says what happens to fields that the kind doesn't have.
     pub names_field_validation: bool,
 }
-
-/// The longest name of a field manager.
-const LONGEST_FIELD_MANAGER: usize = 128;
 
 /// The query of a request, decoded.
 #[derive(Debug, Clone, Default)]
@@ -129,21 +125,20 @@ impl WriteOptions {
         let field_manager = query.get("fieldManager");
         let force = query.flag("force");
         match write {
-            WriteKind::Apply if field_manager.is_empty() => {
-                errors.push(FieldError::required(
-                    FieldPath::new("fieldManager"),
-                    "is required for apply patch",
+            WriteKind::Create | WriteKind::Update => {
+                errors.extend(validate_field_manager(
+                    field_manager,
+                    &FieldPath::new("fieldManager"),
                 ));
             }
-            WriteKind::Patch if force.is_some() => {
-                errors.push(FieldError::forbidden(
-                    FieldPath::new("force"),
-                    "may not be specified for non-apply patch",
+            WriteKind::Patch | WriteKind::Apply => {
+                errors.extend(validate_patch_options(
+                    write == WriteKind::Apply,
+                    field_manager,
+                    force,
                 ));
             }
-            _ => {}
         }
-        errors.extend(check_field_manager(field_manager));
         let dry_run = read_dry_run(&query.all("dryRun"), &mut errors);
         let field_validation = match query.get("fieldValidation") {
             "" | "Warn" => FieldValidation::Warn,
@@ -198,19 +193,6 @@ fn options_document(kind: &str, dry_run: bool) -> serde_json::Map<String, Value>
         document.insert("dryRun".into(), json!(["All"]));
     }
     document
-}
-
-fn check_field_manager(name: &str) -> Option<FieldError> {
-    let field = FieldPath::new("fieldManager");
-    if name.len() > LONGEST_FIELD_MANAGER {
-        return Some(FieldError::too_long(field, LONGEST_FIELD_MANAGER));
-    }
-    let unprintable = name
-        .char_indices()
-        .find(|(_, character)| character.is_control())?;
-    let mut detail = String::from("should not contain non-printable character");
-    let _ = write!(detail, " (found {:?} at {})", unprintable.1, unprintable.0);
-    Some(FieldError::invalid(field, &json!(name), detail))
 }
 
 fn read_dry_run(values: &[&str], errors: &mut Vec<FieldError>) -> bool {
@@ -318,7 +300,7 @@ impl DeleteOptions {
             Some("Background") => Some(Propagation::Background),
             Some("Foreground") => Some(Propagation::Foreground),
             Some(other) => {
-                let supported = ["Background", "Foreground", "Orphan", "nil"];
+                let supported = ["Foreground", "Background", "Orphan", "nil"];
                 errors.push(FieldError::not_supported(
                     FieldPath::new("propagationPolicy"),
                     &json!(other),
@@ -484,12 +466,10 @@ impl ListOptions {
                     &["NotOlderThan"],
                 ));
             }
-            if !self.continue_token.is_empty() {
-                errors.push(FieldError::forbidden(
-                    field(),
-                    "resourceVersionMatch is forbidden when continue is provided",
-                ));
-            }
+        }
+        if !self.continue_token.is_empty() {
+            let why = "resourceVersionMatch is forbidden when continue is provided";
+            errors.push(FieldError::forbidden(field(), why));
         }
         errors
     }

@@ -40,6 +40,7 @@ impl Api {
             Changed {
                 object,
                 fields_are_noted: false,
+                replaces: false,
             },
             options,
         )

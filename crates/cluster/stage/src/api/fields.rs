@@ -51,6 +51,41 @@ impl Api {
         }
     }
 
+    /// Returns what the live Scale of an object becomes when one is applied to it.
+    pub(super) fn apply_scale_fields(
+        &self,
+        call: &Call,
+        live: &Value,
+        applied: &Value,
+        options: &WriteOptions,
+    ) -> Result<Value, Status> {
+        let schema = schema::builtin::schema_of("autoscaling", "v1", "Scale");
+        let definition = schema::builtin::kind("autoscaling", "v1", "Scale");
+        let (Some(schema), Some(definition)) = (schema, definition) else {
+            return Err(Status::internal("Scale has no schema"));
+        };
+        let fields = FieldManager {
+            schema,
+            form: Form::Structured(definition),
+            api_version: "autoscaling/v1",
+            kind: "Scale",
+            subresource: "scale",
+            reset_fields: &ResetFields::new(),
+            versions: &OnlyVersion,
+        };
+        let manager = patch::ownership::manager_or_user_agent(&options.field_manager, &call.user_agent);
+        let applied = fields.apply(
+            Some(live),
+            applied,
+            &manager,
+            options.force.unwrap_or(false),
+            Timestamp::now(),
+        );
+        applied
+            .map(|applied| applied.object)
+            .map_err(|error| apply_failure(&error))
+    }
+
     fn with_fields<T>(&self, place: &Place, run: impl FnOnce(FieldManager<'_>) -> T) -> Result<T, Status> {
         let resource = &place.resource;
         let schema = resource.schema();

@@ -32,6 +32,8 @@ pub struct Changed {
     pub object: Value,
     /// Whether the managers of fields are in it already, as after an apply.
     pub fields_are_noted: bool,
+    /// Whether it is a whole object whose uid says which one it replaces.
+    pub replaces: bool,
 }
 
 impl Api {
@@ -80,6 +82,7 @@ impl Api {
                 Ok(Changed {
                     object,
                     fields_are_noted: false,
+                    replaces: true,
                 })
             }
         })
@@ -129,7 +132,7 @@ impl Api {
         changed: Changed,
     ) -> Result<Written, Failed> {
         let mut new = changed.object;
-        check_versions(place, &new, &found)?;
+        check_versions(place, &new, &found, changed.replaces)?;
         match_namespace(place, &mut new)?;
         remove_repeated_owners(call, &mut new);
         if !changed.fields_are_noted {
@@ -272,10 +275,10 @@ fn match_name(place: &Place, object: &Value) -> Result<(), Status> {
 }
 
 /// Checks the resource version and the uid that the new object names, if it names any.
-fn check_versions(place: &Place, new: &Value, found: &Found) -> Result<(), Status> {
+fn check_versions(place: &Place, new: &Value, found: &Found, replaces: bool) -> Result<(), Status> {
     let resource = place.resource.group_resource();
     let uid = new.uid();
-    if !uid.is_empty() && uid != &*found.stored.uid {
+    if replaces && !uid.is_empty() && uid != &*found.stored.uid {
         let prefix = if place.resource.custom().is_some() {
             format!("{}/", place.resource.group)
         } else {
@@ -300,15 +303,9 @@ fn check_versions(place: &Place, new: &Value, found: &Found) -> Result<(), Statu
     if version.is_empty() || version == "0" || version == found.stored.revision.to_string() {
         return Ok(());
     }
-    if let Err(why) = super::read::read_version(version) {
-        let field = FieldPath::new("metadata").child("resourceVersion");
-        let detail = why.rsplit_once(": ").map_or(why.as_str(), |_| why.as_str());
-        return Err(Status::invalid(
-            &place.resource.group,
-            &place.resource.kind,
-            &place.name,
-            &[FieldError::invalid(field, &json!(version), detail)],
-        ));
+    if version.parse::<u64>().is_err() {
+        let why = super::read::not_a_version(version);
+        return Err(Status::refusal(http::StatusCode::INTERNAL_SERVER_ERROR, "", why));
     }
     Err(Status::modified(resource, &place.name))
 }

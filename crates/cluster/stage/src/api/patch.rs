@@ -63,6 +63,7 @@ impl Api {
                 Ok(Changed {
                     object,
                     fields_are_noted: false,
+                    replaces: false,
                 })
             }
         })
@@ -83,13 +84,13 @@ impl Api {
             if !place.subresource.is_empty() {
                 return Err(place.not_found());
             }
-            if !applied.value.uid().is_empty() || !applied.value.metadata_text("resourceVersion").is_empty() {
-                return Err(place.not_found());
-            }
-            let object = self.apply_fields(call, place, None, &applied.value, options)?;
+            let mut object = self.apply_fields(call, place, None, &applied.value, options)?;
+            // A new object has no version yet, whatever the configuration says.
+            object.set_metadata_text("resourceVersion", "");
             let changed = Changed {
                 object,
                 fields_are_noted: true,
+                replaces: false,
             };
             return self.create_changed(call, place, changed, options).await;
         }
@@ -101,6 +102,7 @@ impl Api {
                 Ok(Changed {
                     object,
                     fields_are_noted: true,
+                    replaces: false,
                 })
             }
         })
@@ -125,10 +127,7 @@ pub(super) fn patched_scale(
                 patch::merge_patch::apply(scale, body, strict).map_err(|error| patch_failure(&error))?;
             Ok(merged.object)
         }
-        PatchType::Apply => {
-            let applied = decode::applied(body)?.value;
-            patch::merge_patch::merge(scale, applied).map_err(|error| patch_failure(&error))
-        }
+        PatchType::Apply => Err(Status::internal("a scale is applied with its owners")),
     }
 }
 
@@ -196,7 +195,13 @@ fn check_applied(place: &Place, applied: &Value) -> Result<(), Status> {
         )));
     }
     let named = applied.name();
-    if !named.is_empty() && named != place.name {
+    if named.is_empty() {
+        return Err(Status::bad_request(format!(
+            "the name of the object ({} based on URL) was undeterminable: name must be provided",
+            place.name
+        )));
+    }
+    if named != place.name {
         return Err(Status::bad_request(format!(
             "the name of the object ({named}) does not match the name on the URL ({})",
             place.name

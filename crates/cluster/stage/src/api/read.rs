@@ -166,8 +166,16 @@ fn expired_list(options: &ListOptions, start: Option<&Position>) -> Status {
 /// Reads a resource version; the error is the real server's text.
 pub fn read_version(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| {
-        format!("resourceVersion: Invalid value: \"{text}\": strconv.ParseUint: parsing \"{text}\": invalid syntax")
+        format!(
+            "resourceVersion: Invalid value: \"{text}\": {}",
+            not_a_version(text)
+        )
     })
+}
+
+/// Returns what Go says about a text that is no version.
+pub fn not_a_version(text: &str) -> String {
+    format!("strconv.ParseUint: parsing \"{text}\": invalid syntax")
 }
 
 /// Returns the token of the page after `last`. It has the real server's form; clients treat it as opaque.
@@ -196,11 +204,12 @@ fn read_token(token: &str, place: &Place) -> Result<(Option<u64>, (String, Strin
                 offset_of(&error)
             ))
         })?;
-    let token: Value = serde_json::from_slice(&bytes).map_err(|error| refuse(&error.to_string()))?;
+    let token: Value = goyaml::json::to_value(&bytes, goyaml::ReadOptions::default())
+        .map_err(|error| refuse(&error.to_string()))?;
     if token["v"] != "meta.k8s.io/v1" {
+        let version = token["v"].as_str().unwrap_or_default();
         return Err(refuse(&format!(
-            "server does not recognize this encoded version \"{}\"",
-            token["v"].as_str().unwrap_or_default()
+            "server does not recognize this encoded version {version}"
         )));
     }
     let revision = match token["rv"].as_i64() {

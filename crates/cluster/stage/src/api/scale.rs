@@ -1,5 +1,6 @@
 //! The number of replicas of whatever can be scaled, as an object of its own.
 
+use patch::ownership::{FieldPath, ReplicasPaths, managed_fields_from_scale, scale_managed_fields};
 use serde_json::{Value, json};
 
 use super::modify::Changed;
@@ -58,11 +59,96 @@ impl Api {
         body: &[u8],
         options: &WriteOptions,
     ) -> Result<Written, Status> {
+        if patch_type == PatchType::Apply {
+            return self.apply_scale(call, place, body, options).await;
+        }
         let strict = options.field_validation != crate::options::FieldValidation::Ignore;
         self.modify_scale(call, place, options, |scale| {
             super::patch::patched_scale(patch_type, scale, body, strict)
         })
         .await
+    }
+
+    /// Applies a Scale: who owns the replicas of the object owns those of its Scale.
+    async fn apply_scale(
+        &self,
+        call: &Call,
+        place: &Place,
+        body: &[u8],
+        options: &WriteOptions,
+    ) -> Result<Written, Status> {
+        let applied = crate::decode::applied(body)?.value;
+        let paths = self.replicas_paths(place)?;
+        let written = self
+            .modify(call, place, options, |found| {
+                let made = self.scale_applied(call, place, &found.object, &applied, &paths, options);
+                async move {
+                    made.map(|object| Changed {
+                        object,
+                        fields_are_noted: true,
+                        replaces: true,
+                    })
+                }
+            })
+            .await?;
+        self.scale_answer(place, written).await
+    }
+
+    fn scale_applied(
+        &self,
+        call: &Call,
+        place: &Place,
+        object: &Value,
+        applied: &Value,
+        paths: &ReplicasPaths,
+        options: &WriteOptions,
+    ) -> Result<Value, Status> {
+        let owners = object
+            .metadata()
+            .and_then(|metadata| metadata.get("managedFields"));
+        let mut live = scale_of(place, object)?;
+        if let Some(managers) = scale_managed_fields(owners, paths).map_err(Status::internal)? {
+            live.metadata_mut().insert("managedFields".into(), managers);
+        }
+        let scale = self.apply_scale_fields(call, &live, applied, options)?;
+        let after = managed_fields_from_scale(
+            owners,
+            scale
+                .metadata()
+                .and_then(|metadata| metadata.get("managedFields")),
+            &place.resource.api_version(),
+            paths,
+        );
+        let mut object = with_scale(place, object.clone(), &scale)?;
+        match after.map_err(Status::internal)? {
+            Some(managers) => object.metadata_mut().insert("managedFields".into(), managers),
+            None => object.metadata_mut().remove("managedFields"),
+        };
+        Ok(object)
+    }
+
+    /// Returns where the replicas are in each version of a resource.
+    fn replicas_paths(&self, place: &Place) -> Result<ReplicasPaths, Status> {
+        let served = self.resources.now();
+        let versions = served
+            .group(&place.resource.group)
+            .map(|group| &*group.versions)
+            .unwrap_or_default();
+        let mut paths = ReplicasPaths::new();
+        for resource in versions
+            .iter()
+            .filter_map(|(_, resources)| resources.get(&place.resource.plural))
+        {
+            let place = Place {
+                resource: resource.clone(),
+                ..place.clone()
+            };
+            let path = scale_paths(&place)
+                .ok()
+                .map(|paths| FieldPath::of_fields(paths.wanted.split('.')));
+            paths.insert(resource.api_version().into(), path);
+        }
+        Ok(paths)
     }
 
     /// Changes an object's scale with a function of what it is.
@@ -82,10 +168,15 @@ impl Api {
                     made.map(|object| Changed {
                         object,
                         fields_are_noted: false,
+                        replaces: true,
                     })
                 }
             })
             .await?;
+        self.scale_answer(place, written).await
+    }
+
+    async fn scale_answer(&self, place: &Place, written: Written) -> Result<Written, Status> {
         let object = match &written.answer {
             Answered::Stored(stored) => self.served(&place.resource, stored).await?,
             Answered::Value(value) => value.clone(),
@@ -98,7 +189,7 @@ impl Api {
     }
 }
 
-fn paths(place: &Place) -> Result<ScalePaths, Status> {
+fn scale_paths(place: &Place) -> Result<ScalePaths, Status> {
     match &place.resource.nature {
         Nature::BuiltIn(_) => Ok(ScalePaths {
             wanted: "spec.replicas".to_owned(),
@@ -110,7 +201,7 @@ fn paths(place: &Place) -> Result<ScalePaths, Status> {
 }
 
 pub(crate) fn scale_of(place: &Place, object: &Value) -> Result<Value, Status> {
-    let paths = paths(place)?;
+    let paths = scale_paths(place)?;
     let mut scale = json!({
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",
@@ -145,7 +236,7 @@ pub(crate) fn scale_of(place: &Place, object: &Value) -> Result<Value, Status> {
 }
 
 pub(crate) fn with_scale(place: &Place, mut object: Value, scale: &Value) -> Result<Value, Status> {
-    let paths = paths(place)?;
+    let paths = scale_paths(place)?;
     let replicas = scale["spec"]
         .get("replicas")
         .map_or(Some(0), Value::as_i64)

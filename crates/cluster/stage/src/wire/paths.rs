@@ -19,10 +19,10 @@ pub async fn answer(api: &Arc<Api>, asked: Asked) -> Result<Response<Body>, Stat
         return response;
     }
     if !matches!(asked.head.method, Method::GET | Method::HEAD) {
-        return Ok(match path {
-            "/api" | "/apis" | "/version" => text(StatusCode::METHOD_NOT_ALLOWED, "405: Method Not Allowed"),
-            _ => page_not_found(),
-        });
+        return match path {
+            "/api" | "/apis" | "/version" => Err(Status::method_not_allowed()),
+            _ => Ok(page_not_found()),
+        };
     }
     let parts: Vec<&str> = path.split('/').skip(1).collect();
     match parts.as_slice() {
@@ -121,6 +121,7 @@ fn resources(api: &Arc<Api>, asked: &Asked, group: &str, version: &str) -> Resul
         .and_then(|group| discovery::resources(group, version))
     {
         Some(value) => respond(asked, &value),
+        None if served.group(group).is_some() => Err(Status::no_such_resource()),
         None => Ok(page_not_found()),
     }
 }

@@ -32,12 +32,7 @@ pub async fn answer(
         if let Some(response) = crate::aggregation::answer(api, &asked, &path).await {
             return response;
         }
-        let known = served.group(&path.group).is_some_and(|group| {
-            group
-                .versions
-                .iter()
-                .any(|(version, _)| **version == *path.version)
-        });
+        let known = served.group(&path.group).is_some();
         return if known {
             Err(Status::no_such_resource())
         } else {
@@ -88,7 +83,11 @@ fn placed(resource: Arc<crate::resource::Resource>, verb: Verb, path: ResourcePa
         if !has {
             return Err(Status::method_not_allowed());
         }
-    } else if !name.is_empty() && matches!(verb, Verb::Create) {
+    } else if if name.is_empty() {
+        matches!(verb, Verb::Update | Verb::Patch)
+    } else {
+        verb == Verb::Create
+    } {
         return Err(Status::method_not_allowed());
     } else if !resource.verbs.contains(&verb.name()) {
         return Err(Status::method_not_allowed());
@@ -131,7 +130,7 @@ async fn get(
     let version = asked.query.get("resourceVersion");
     if !version.is_empty() && version != "0" {
         let revision = crate::api::read::read_version(version)
-            .map_err(|why| Status::bad_request(format!("invalid resource version: {why}")))?;
+            .map_err(|why| Status::refusal(StatusCode::INTERNAL_SERVER_ERROR, "", why))?;
         api.refuse_future(revision)?;
     }
     let stored = api.get(place)?;
