@@ -179,9 +179,16 @@ fn patch_failure(error: &PatchError) -> Status {
 fn check_applied(place: &Place, applied: &Value) -> Result<(), Status> {
     let text = |name: &str| applied.get(name).and_then(Value::as_str).unwrap_or_default();
     if !applied.is_object() {
-        return Err(Status::bad_request(
-            "error decoding YAML: the patch is not an object",
-        ));
+        let found = match applied {
+            Value::Array(_) => "array",
+            Value::String(_) => "string",
+            Value::Bool(_) => "bool",
+            _ => "number",
+        };
+        return Err(Status::bad_request(format!(
+            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {found} into Go \
+             value of type map[string]interface {{}}"
+        )));
     }
     if text("apiVersion").is_empty() || text("kind").is_empty() {
         return Err(Status::bad_request("invalid object type: /, Kind="));

@@ -221,9 +221,18 @@ fn read_token(token: &str, place: &Place) -> Result<(Option<u64>, (String, Strin
         Some(revision) => u64::try_from(revision).ok(),
     };
     let start = token["start"].as_str().unwrap_or_default();
-    let Some(start) = start.strip_suffix('\u{0}').filter(|start| !start.is_empty()) else {
-        return Err(refuse("incorrect encoded start key (version meta.k8s.io/v1)"));
-    };
+    if start.is_empty() {
+        return Err(refuse("encoded start key empty (version meta.k8s.io/v1)"));
+    }
+    // A key that leads elsewhere was not given by a server.
+    if start
+        .trim_start_matches('/')
+        .split('/')
+        .any(|part| matches!(part, "" | "." | ".."))
+    {
+        return Err(refuse(start));
+    }
+    let start = start.trim_start_matches('/').trim_end_matches('\u{0}');
     let last = match start.rsplit_once('/') {
         Some((namespace, name)) => (namespace.to_owned(), name.to_owned()),
         None => (place.namespace.clone(), start.to_owned()),
