@@ -1,5 +1,6 @@
 //! Chores of this repository that are programs: `cargo run -p xtask -- protobuf` writes the gRPC code anew,
 //! `cargo run -p xtask -- protobuf-table` writes the protobuf form of the built-in kinds from Kubernetes' Go types,
+//! `cargo run -p xtask -- clients` gets the clients that stage must serve: Helm 3, Helm 4 and Go programs of our own,
 //! `cargo run -p xtask -- realkube` builds the real Kubernetes that stage is compared with,
 //! `cargo run -p xtask -- static` builds the binary that operator images are made of;
 //! `cargo run -p xtask -- schemas [definitions.json [fields.txt]]` writes the definitions of the built-in kinds anew.
@@ -21,9 +22,10 @@ fn main() -> ExitCode {
             std::env::args().nth(3).as_deref(),
         ),
         Some("static") => static_binary::build(),
+        Some("clients") => clients(),
         Some("realkube") => real_kubernetes(),
         _ => {
-            eprintln!("usage: xtask protobuf|protobuf-table|realkube|schemas|static");
+            eprintln!("usage: xtask clients|protobuf|protobuf-table|realkube|schemas|static");
             return ExitCode::from(2);
         }
     };
@@ -38,5 +40,10 @@ fn main() -> ExitCode {
 
 fn real_kubernetes() -> Result<(), Box<dyn std::error::Error>> {
     contract::real::Binaries::build(|step| eprintln!("{step}"))?;
+    Ok(())
+}
+
+fn clients() -> Result<(), Box<dyn std::error::Error>> {
+    contract::clients::Clients::build(|step| eprintln!("{step}"))?;
     Ok(())
 }

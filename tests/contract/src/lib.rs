@@ -9,6 +9,7 @@
 
 pub mod answer;
 mod cases;
+pub mod clients;
 mod context;
 mod exchange;
 pub mod real;

@@ -71,7 +71,7 @@ impl Stand {
                 .map_or_else(|| "by a signal".to_owned(), |code| code.to_string());
             text.push_str(&format!("[exit {code}]\n"));
         }
-        Ok(normal(&text))
+        Ok(without_last_empty_lines(normal(&text)))
     }
 }
 
@@ -99,14 +99,19 @@ pub fn read(text: &str) -> Vec<Step> {
     }
     for step in &mut steps {
         // An empty line before the next command is for the reader.
-        while step.output.ends_with("\n\n") {
-            step.output.pop();
-        }
-        if step.output == "\n" {
-            step.output.clear();
-        }
+        step.output = without_last_empty_lines(std::mem::take(&mut step.output));
     }
     steps
+}
+
+fn without_last_empty_lines(mut text: String) -> String {
+    while text.ends_with("\n\n") {
+        text.pop();
+    }
+    if text == "\n" {
+        text.clear();
+    }
+    text
 }
 
 /// Writes a session, with the comment that stands before its first command.
@@ -134,7 +139,10 @@ fn normal(text: &str) -> String {
             r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
             "<uid>",
         ),
-        (r#"(resourceVersion"?: )"?\d+"?"#, "$1<version>"),
+        (r#"(resourceVersion"?: ?)"?\d+"?"#, "$1<version>"),
+        (r"\b([IWEF])\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ ", "$1<time> "),
+        (r"/tmp/kubectl-edit-\d+\.yaml", "/tmp/kubectl-edit-<id>.yaml"),
+        (r"/tmp/(LIVE|MERGED)-\d+/", "/tmp/$1-<id>/"),
         (r"https://127\.0\.0\.1:\d+", "https://<server>"),
         (r"\b10\.\d+\.\d+\.\d+\b", "<address>"),
         (
@@ -158,9 +166,13 @@ fn normal(text: &str) -> String {
         });
     }
     // A column of ages is as wide as its widest; the width is part of the age.
-    let age = Regex::new(r"(?m)( +)(\d+[smhd]){1,2}( ago)?( *)").ok();
+    let age = Regex::new(r"(?m)( +)(\d+[smhd]){1,2}( ago)?").ok();
     if let Some(age) = age {
         text = age.replace_all(&text, "  <age>$3  ").into_owned();
+    }
+    let after = Regex::new(r"(<age>(?: ago)?) +").ok();
+    if let Some(after) = after {
+        text = after.replace_all(&text, "$1  ").into_owned();
     }
     let ends = Regex::new(r"(?m) +$").ok();
     if let Some(ends) = ends {

@@ -1,6 +1,6 @@
 //! kubectl on stage prints what it prints on a real cluster.
 //!
-//! `CONTRACT_RECORD=1` writes the sessions anew from the real cluster.
+//! `CONTRACT_RECORD=1` writes the sessions anew from the real cluster, and those that are stage's own from stage.
 
 use std::path::{Path, PathBuf};
 
@@ -29,6 +29,11 @@ fn sessions() -> Vec<PathBuf> {
     let wanted = std::env::var("CONTRACT_CASES").unwrap_or_default();
     files.retain(|file| file.to_string_lossy().contains(&wanted));
     files
+}
+
+/// Whether a session shows what only stage can: its first line says so.
+fn is_stages_own(file: &Path) -> bool {
+    std::fs::read_to_string(file).is_ok_and(|text| text.starts_with("# stage's own"))
 }
 
 fn play(stand: &Stand, file: &Path) -> (String, Vec<Step>, Vec<Step>) {
@@ -63,11 +68,16 @@ async fn a_session_on_stage_reads_as_on_a_real_cluster() {
     let kubeconfig = folder.path().join("kubeconfig");
     serving.write_kubeconfig(&kubeconfig).expect("a kubeconfig");
     let kubectl = binaries.program("kubectl").parent().expect("a folder").to_owned();
+    let record = std::env::var_os("CONTRACT_RECORD").is_some();
     let failures = tokio::task::spawn_blocking(move || {
         let mut failures = Vec::new();
         for file in sessions() {
             let stand = Stand::new(&kubeconfig, std::slice::from_ref(&kubectl)).expect("a stand");
-            let (_, expected, seen) = play(&stand, &file);
+            let (comment, expected, seen) = play(&stand, &file);
+            if record && is_stages_own(&file) {
+                std::fs::write(&file, session::write(&comment, &seen)).expect("a written session");
+                continue;
+            }
             for (expected, seen) in expected.iter().zip(&seen) {
                 if expected.output != seen.output {
                     failures.push(format!(
@@ -103,7 +113,7 @@ async fn the_sessions_are_those_of_a_real_cluster() {
     let record = std::env::var_os("CONTRACT_RECORD").is_some();
     let differing = tokio::task::spawn_blocking(move || {
         let mut differing = Vec::new();
-        for file in sessions() {
+        for file in sessions().into_iter().filter(|file| !is_stages_own(file)) {
             let stand = Stand::new(&kubeconfig, std::slice::from_ref(&kubectl)).expect("a stand");
             let (comment, expected, seen) = play(&stand, &file);
             if record {

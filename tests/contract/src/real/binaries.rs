@@ -21,7 +21,7 @@ pub struct Binaries {
     folder: PathBuf,
 }
 
-/// Why there is no real Kubernetes to run.
+/// Why there is no real Kubernetes, or no real client, to run.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     /// A program that has to be installed first is not in `PATH`.
@@ -37,8 +37,11 @@ pub enum BuildError {
     /// Nobody has built the programs yet.
     #[error("{} holds no Kubernetes {RELEASE}; `cargo run -p xtask -- realkube` builds it (about ten minutes the first time)", .0.display())]
     NotBuilt(PathBuf),
+    /// Nobody has got the other clients yet.
+    #[error("{} is absent; `cargo run -p xtask -- clients` gets it (about three minutes the first time)", .0.display())]
+    NoClient(PathBuf),
     /// A step of the build failed.
-    #[error("building Kubernetes {RELEASE}: `{step}` failed: {cause}")]
+    #[error("building from published packages: `{step}` failed: {cause}")]
     Step {
         /// The command that failed.
         step: String,
@@ -46,7 +49,7 @@ pub enum BuildError {
         cause: String,
     },
     /// A file of the build could not be written or read.
-    #[error("building Kubernetes {RELEASE}: {}: {cause}", path.display())]
+    #[error("building from published packages: {}: {cause}", path.display())]
     File {
         /// The file.
         path: PathBuf,
@@ -93,9 +96,12 @@ impl Binaries {
 
 /// The folder that keeps the programs of this release.
 pub fn folder() -> PathBuf {
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace().join("target"), PathBuf::from);
-    target.join("realkube").join(RELEASE)
+    target().join("realkube").join(RELEASE)
+}
+
+/// The folder that cargo builds into.
+pub(crate) fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace().join("target"), PathBuf::from)
 }
 
 /// The root of this repository: the nearest folder with a lock file above the package that runs. Cargo names that
@@ -109,7 +115,7 @@ pub fn workspace() -> PathBuf {
     root.unwrap_or(&package).to_owned()
 }
 
-fn find(program: &str) -> Option<PathBuf> {
+pub(crate) fn find(program: &str) -> Option<PathBuf> {
     std::env::split_paths(&std::env::var_os("PATH")?)
         .map(|folder| folder.join(program))
         .find(|path| path.is_file())
@@ -190,7 +196,7 @@ fn etcd_module(folder: &Path) -> Result<PathBuf, BuildError> {
 }
 
 /// Writes a module that needs `packages` and lets Go find the versions of everything they need.
-fn prepare(work: &Path, module: &str, packages: &[String]) -> Result<(), BuildError> {
+pub(crate) fn prepare(work: &Path, module: &str, packages: &[String]) -> Result<(), BuildError> {
     write(&work.join("go.mod"), module)?;
     let mut tools = "//go:build tools\n\npackage tools\n\nimport (\n".to_owned();
     for package in packages {
@@ -216,7 +222,7 @@ fn our_module(published: &str) -> String {
     module
 }
 
-fn run(folder: &Path, arguments: &[&str]) -> Result<String, BuildError> {
+pub(crate) fn run(folder: &Path, arguments: &[&str]) -> Result<String, BuildError> {
     let step = || format!("go {}", arguments.join(" "));
     let output = Command::new("go")
         .args(arguments)
@@ -237,7 +243,7 @@ fn run(folder: &Path, arguments: &[&str]) -> Result<String, BuildError> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-fn make_folder(path: &Path) -> Result<(), BuildError> {
+pub(crate) fn make_folder(path: &Path) -> Result<(), BuildError> {
     std::fs::create_dir_all(path).map_err(|cause| BuildError::File {
         path: path.to_owned(),
         cause,
@@ -251,7 +257,7 @@ fn read(path: &Path) -> Result<String, BuildError> {
     })
 }
 
-fn write(path: &Path, text: &str) -> Result<(), BuildError> {
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), BuildError> {
     std::fs::write(path, text).map_err(|cause| BuildError::File {
         path: path.to_owned(),
         cause,

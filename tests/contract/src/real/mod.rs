@@ -1,7 +1,7 @@
 //! A real Kubernetes: etcd, kube-apiserver, kube-controller-manager and a small test node, started for one test run
 //! and gone with it.
 
-mod binaries;
+pub(crate) mod binaries;
 mod certificates;
 mod node;
 mod process;

@@ -1,0 +1,224 @@
+//! Helm 3 and Helm 4 install, upgrade, roll back and uninstall real charts on stage.
+//!
+//! `CONTRACT_CASES` keeps the charts whose name contains it; `all` takes every chart of the corpus that renders.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
+
+use contract::clients::Clients;
+use stage::server::ServeOptions;
+
+/// The charts that are played, each with what its upgrade changes.
+const CHARTS: [(&str, &str); 22] = [
+    ("bitnami-charts__bitnami__apache", "replicaCount=2"),
+    ("bitnami-charts__bitnami__memcached", "replicaCount=2"),
+    ("bitnami-charts__bitnami__mysql", "auth.rootPassword=x,auth.password=y,commonLabels.round=second"),
+    ("bitnami-charts__bitnami__postgresql", "auth.postgresPassword=x,commonAnnotations.round=second"),
+    ("bitnami-charts__bitnami__haproxy", "replicaCount=2"),
+    ("bitnami-charts__bitnami__zookeeper", "commonLabels.round=second"),
+    ("bitnami-charts__bitnami__oauth2-proxy", "replicaCount=2"),
+    ("bitnami-charts__bitnami__nginx-ingress-controller", "replicaCount=2"),
+    ("bitnami-charts__bitnami__node-exporter", "commonLabels.round=second"),
+    ("cert-manager-cert-manager__deploy__charts__cert-manager", "replicaCount=2"),
+    ("kubernetes-ingress-nginx__charts__ingress-nginx", "controller.replicaCount=2"),
+    ("prometheus-community-helm-charts__charts__prometheus", "server.podLabels.round=second"),
+    ("prometheus-community-helm-charts__charts__alertmanager", "replicaCount=2"),
+    ("prometheus-community-helm-charts__charts__kube-state-metrics", "replicas=2"),
+    ("prometheus-community-helm-charts__charts__prometheus-pushgateway", "podLabels.round=second"),
+    ("prometheus-community-helm-charts__charts__prometheus-redis-exporter", "replicaCount=2"),
+    ("prometheus-community-helm-charts__charts__prometheus-statsd-exporter", "replicaCount=2"),
+    ("prometheus-community-helm-charts__charts__prometheus-operator-crds", "crds.annotations.round=second"),
+    ("grafana-helm-charts__charts__promtail", "podLabels.round=second"),
+    ("grafana-helm-charts__charts__loki-canary", "podLabels.round=second"),
+    ("traefik-traefik-helm-chart__traefik", "deployment.replicas=2"),
+    ("argoproj-argo-helm__charts__argo-rollouts", "controller.replicas=1"),
+];
+
+/// How many releases are played at the same time: Helm waits most of the time, so a few share a machine well.
+const AT_ONCE: usize = 6;
+
+/// A Helm and the cluster that it talks to.
+struct Helm {
+    program: PathBuf,
+    kubeconfig: PathBuf,
+    home: tempfile::TempDir,
+}
+
+impl Helm {
+    fn run(&self, arguments: &[&str]) -> Result<String, String> {
+        let home = self.home.path();
+        let output = Command::new(&self.program)
+            .args(arguments)
+            .env("KUBECONFIG", &self.kubeconfig)
+            .env("HOME", home)
+            .env("KUBECACHEDIR", home.join("cache"))
+            .current_dir(home)
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|error| error.to_string())?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        Err(format!(
+            "helm {}: {}",
+            arguments.join(" "),
+            String::from_utf8_lossy(&output.stderr)
+        ))
+    }
+
+    /// Plays the life of one release.
+    fn life(&self, chart: &Path, change: &str, number: usize) -> Result<(), String> {
+        let release = format!("life-{number}");
+        let (release, namespace) = (release.as_str(), format!("life-{number}"));
+        let namespace = namespace.as_str();
+        let chart = chart.display().to_string();
+        let wait = ["--wait", "--timeout", "60s"];
+        let within = |arguments: &[&str]| {
+            let mut all = arguments.to_vec();
+            all.extend(["--namespace", namespace]);
+            self.run(&all)
+        };
+        let waiting = |arguments: &[&str]| {
+            let mut all = arguments.to_vec();
+            all.extend(wait);
+            within(&all)
+        };
+        waiting(&["upgrade", "--install", release, &chart, "--create-namespace"])?;
+        let first = within(&["get", "manifest", release])?;
+        let mut upgrade = vec!["upgrade", "--install", release, &chart];
+        if !change.is_empty() {
+            upgrade.extend(["--set", change]);
+        }
+        waiting(&upgrade)?;
+        waiting(&["rollback", release, "1"])?;
+        let again = within(&["get", "manifest", release])?;
+        expect(first == again, "the manifest after the rollback isn't the first")?;
+        let history = json(&within(&["history", release, "--output", "json"])?)?;
+        let states: Vec<_> = history
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|revision| revision["status"].as_str().unwrap_or_default().to_owned())
+            .collect();
+        expect(
+            states == ["superseded", "superseded", "deployed"],
+            &format!("the history is {states:?}"),
+        )?;
+        let status = json(&within(&["status", release, "--output", "json"])?)?;
+        expect(
+            status["info"]["status"] == "deployed",
+            &format!("the status is {}", status["info"]),
+        )?;
+        let list = json(&within(&["list", "--output", "json"])?)?;
+        expect(
+            list.as_array().is_some_and(|releases| releases.len() == 1) && list[0]["revision"] == "3",
+            &format!("the list is {list}"),
+        )?;
+        waiting(&["uninstall", release])?;
+        let list = json(&within(&["list", "--all", "--output", "json"])?)?;
+        expect(
+            list.as_array().is_some_and(Vec::is_empty),
+            &format!("after the end the list is {list}"),
+        )
+    }
+}
+
+fn expect(holds: bool, otherwise: &str) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(otherwise.to_owned()) }
+}
+
+fn json(text: &str) -> Result<serde_json::Value, String> {
+    serde_json::from_str(text).map_err(|error| format!("{error} in {text}"))
+}
+
+/// Plays the charts, a few at a time, and returns what failed.
+fn play(helm: &Helm, charts: &[(PathBuf, String)]) -> Vec<String> {
+    let next = Mutex::new(0..charts.len());
+    let failures = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                loop {
+                    let number = next.lock().ok().and_then(|mut next| next.next());
+                    let Some((number, (chart, change))) = number.and_then(|n| Some((n, charts.get(n)?))) else {
+                        break;
+                    };
+                    if let Err(reason) = helm.life(chart, change, number)
+                        && let Ok(mut failures) = failures.lock()
+                    {
+                        failures.push(format!("{}: {reason}", chart.display()));
+                    }
+                }
+            });
+        }
+    });
+    failures.into_inner().unwrap_or_default()
+}
+
+fn charts(folder: &Path) -> Vec<(PathBuf, String)> {
+    let wanted = std::env::var("CONTRACT_CASES").unwrap_or_default();
+    let folder = folder.join("charts");
+    if wanted == "all" {
+        let mut all: Vec<_> = std::fs::read_dir(&folder)
+            .expect("the charts")
+            .map(|entry| (entry.expect("a chart").path(), String::new()))
+            .collect();
+        all.sort();
+        return all;
+    }
+    CHARTS
+        .into_iter()
+        .filter(|(chart, _)| chart.contains(&wanted))
+        .map(|(chart, change)| (folder.join(chart), change.to_owned()))
+        .collect()
+}
+
+async fn lives(program: &str) {
+    let clients = match Clients::locate() {
+        Ok(clients) => clients,
+        Err(reason) => {
+            assert!(std::env::var_os("BATON_REQUIRE_REAL").is_none(), "{reason}");
+            eprintln!("SKIPPED: {reason}");
+            return;
+        }
+    };
+    let Some(corpus) = corpus::open("helm-charts") else { return };
+    let stage = stage::Stage::in_memory(stage::Options::default())
+        .await
+        .expect("a stage");
+    let serving = stage
+        .serve(
+            "127.0.0.1:0".parse().expect("an address"),
+            &ServeOptions::default(),
+        )
+        .await
+        .expect("a listening stage");
+    let folder = tempfile::tempdir().expect("a folder");
+    let kubeconfig = folder.path().join("kubeconfig");
+    serving.write_kubeconfig(&kubeconfig).expect("a kubeconfig");
+    let helm = Arc::new(Helm {
+        program: clients.program(program),
+        kubeconfig,
+        home: tempfile::tempdir().expect("a home"),
+    });
+    let failures = tokio::task::spawn_blocking(move || play(&helm, &charts(&corpus)))
+        .await
+        .expect("the lives end");
+    assert!(
+        failures.is_empty(),
+        "{} releases failed\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn helm_3_keeps_releases_on_stage() {
+    lives("helm3").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn helm_4_keeps_releases_on_stage() {
+    lives("helm4").await;
+}
