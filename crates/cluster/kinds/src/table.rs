@@ -94,6 +94,8 @@ pub struct Kind {
     pub returns_deleted_object: bool,
     /// Whether dependents are left behind when a deletion doesn't say what to do with them.
     pub orphans_dependents: bool,
+    /// What those are told who still use it; empty where it stays.
+    pub deprecation: &'static str,
 }
 
 impl Kind {
@@ -119,6 +121,7 @@ impl Kind {
             created_by_update: false,
             returns_deleted_object: false,
             orphans_dependents: false,
+            deprecation: "",
         }
     }
 
@@ -167,6 +170,11 @@ impl Kind {
 
     const fn demands_resource_version(mut self) -> Self {
         self.demands_resource_version = true;
+        self
+    }
+
+    const fn deprecated(mut self, deprecation: &'static str) -> Self {
+        self.deprecation = deprecation;
         self
     }
 
@@ -219,9 +227,11 @@ pub const KINDS: &[Kind] = &[
     Kind::namespaced("", "Binding", "bindings", "binding").verbs(&["create"]),
     Kind::cluster("", "ComponentStatus", "componentstatuses", "componentstatus")
         .verbs(&["get", "list"])
+        .deprecated("v1 ComponentStatus is deprecated in v1.19+")
         .short_names(&["cs"]),
     Kind::namespaced("", "ConfigMap", "configmaps", "configmap").short_names(&["cm"]),
     Kind::namespaced("", "Endpoints", "endpoints", "endpoints")
+        .deprecated("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")
         .short_names(&["ep"])
         .created_by_update(),
     Kind::namespaced("", "Event", "events", "event")

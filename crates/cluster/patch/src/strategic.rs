@@ -12,6 +12,7 @@
 //!
 //! Custom resources have no such patch; who calls this must have refused them.
 
+mod conversion;
 mod lists;
 mod lookup;
 mod order;
@@ -22,6 +23,7 @@ use serde_json::{Map, Value};
 use crate::PatchError;
 use crate::document;
 use crate::go_text::{printed_as_text, printed_fields, type_name};
+pub use conversion::conversion_error;
 use lists::merge_lists;
 use lookup::Lookup;
 
@@ -61,6 +63,14 @@ pub fn apply(object: Value, body: &[u8], definition: &Reference, strict: bool) -
         object: merge(object, patch, definition)?,
         findings,
     })
+}
+
+/// Returns the body of a patch as the real server shows it where its result is refused.
+pub fn shown(body: &[u8]) -> String {
+    match document::read(body) {
+        Ok(Value::Object(fields)) => printed_fields(&fields),
+        _ => "map[]".to_owned(),
+    }
 }
 
 /// Applies a strategic merge patch to an object of the type `definition`.

@@ -198,6 +198,7 @@ impl Admission {
     /// Asks the built-in plugins that may change the object.
     async fn plug_in(review: &mut Review<'_>) -> Result<(), Status> {
         namespaces::check(review)?;
+        refuse_new_objects_of_ending_kinds(review)?;
         service_accounts::admit(review).await
     }
 
@@ -206,4 +207,17 @@ impl Admission {
         service_accounts::validate(review).await?;
         self.webhooks.validate(review).await
     }
+}
+
+/// Refuses to make objects of a kind whose definition goes: they would keep it for ever.
+fn refuse_new_objects_of_ending_kinds(review: &Review<'_>) -> Result<(), Status> {
+    let ends = review
+        .place
+        .resource
+        .custom()
+        .is_some_and(|custom| custom.is_terminating);
+    if ends && review.operation == Operation::Create && review.place.subresource.is_empty() {
+        return Err(review.forbidden("create not allowed while custom resource definition is terminating"));
+    }
+    Ok(())
 }

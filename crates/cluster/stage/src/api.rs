@@ -6,6 +6,7 @@
 //! - [`mod@create`], [`modify`], [`patch`], [`delete`]: the writes
 //! - [`read`]: one object, and lists of them on one snapshot
 //! - [`versions`]: an object in the version that was asked for, and in the one that is stored
+//! - [`warnings`]: what clients are told beside the answer
 
 pub mod binding;
 pub mod create;
@@ -13,10 +14,12 @@ pub mod delete;
 pub mod fields;
 pub mod modify;
 pub mod patch;
+mod patched;
 pub mod read;
 pub mod scale;
 pub mod subresources;
 pub mod versions;
+pub mod warnings;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -28,6 +31,7 @@ use crate::caller::Caller;
 use crate::resource::{Resource, Resources};
 use crate::status::Status;
 use crate::store::{Key, Store, Stored, WriteError};
+use warnings::Warnings;
 
 /// How often a write that names no version is tried again when others write the same object.
 const MOST_ATTEMPTS: usize = 10;
@@ -62,7 +66,7 @@ pub struct Call {
     pub caller: Arc<Caller>,
     /// The program that calls, which names the manager of fields where the request doesn't.
     pub user_agent: String,
-    warnings: Mutex<Vec<String>>,
+    warnings: Mutex<Warnings>,
 }
 
 impl Call {
@@ -75,18 +79,15 @@ impl Call {
         }
     }
 
-    /// Adds a warning, once.
+    /// Adds a warning, once; an empty one is none.
     pub fn warn(&self, text: impl Into<String>) {
-        let text = text.into();
         let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
-        if !warnings.contains(&text) {
-            warnings.push(text);
-        }
+        warnings.add(text.into());
     }
 
     /// Returns the warnings and forgets them.
     pub fn take_warnings(&self) -> Vec<String> {
-        std::mem::take(&mut self.warnings.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.warnings.lock().unwrap_or_else(PoisonError::into_inner)).into_texts()
     }
 
     /// Returns the manager of the fields that the call writes.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use expression::rules::Compiled;
 use kinds::columns::custom::Columns;
+use schema::structural::definition::is_condition_true;
 use schema::structural::{self, metadata, name_rules};
 use schema::{FieldError, FieldPath, Schema};
 use serde_json::Value;
@@ -21,6 +22,10 @@ use crate::store::ResourceKey;
 pub struct CustomKind {
     /// The name of the definition, which is also the name of the resource with its group.
     pub definition: Arc<str>,
+    /// What the kind was made of: whoever watches its objects starts anew when this changes.
+    pub identity: Arc<str>,
+    /// Whether the definition goes, so that no object is made any more.
+    pub is_terminating: bool,
     /// The schema of this version.
     pub schema: Arc<Schema>,
     /// The schema as it was written, for the documents that describe it.
@@ -125,6 +130,9 @@ impl CustomKind {
         let mut errors = metadata::validate(&metadata, namespaced, &name_rule, &FieldPath::new("metadata"));
         errors.extend(structural::validate_resource(&self.stored_schema, object, None));
         errors.extend(self.scale_errors(object));
+        if self.rules.is_empty() {
+            return errors;
+        }
         match structural::unchecked_rules(&errors) {
             Some(unchecked) => errors.push(unchecked),
             None => errors.extend(self.rules.validate(&FieldPath::root(), object, None).errors),
@@ -149,6 +157,9 @@ impl CustomKind {
         } else {
             errors.extend(structural::validate_resource(&self.stored_schema, new, Some(old)));
             errors.extend(self.scale_errors(new));
+        }
+        if self.rules.is_empty() {
+            return (errors, Vec::new());
         }
         if let Some(unchecked) = structural::unchecked_rules(&errors) {
             errors.push(unchecked);
@@ -216,6 +227,60 @@ pub fn version_priority(one: &str, other: &str) -> Ordering {
     }
 }
 
+/// Returns what tells whether a definition makes other kinds than before.
+fn identity(definition: &Value) -> String {
+    let accepted = &definition["status"]["acceptedNames"];
+    format!("{} {} {accepted}", definition.uid(), definition.generation())
+}
+
+/// Returns what tells whether resources that were made of a definition still fit it.
+pub fn state(definition: &Value) -> String {
+    let ends = is_condition_true(definition, "Terminating");
+    format!("{} {ends}", identity(definition))
+}
+
+/// What may be done with custom resources, in the order that discovery has.
+const VERBS: &[&str] = &[
+    "delete",
+    "deletecollection",
+    "get",
+    "list",
+    "patch",
+    "create",
+    "update",
+    "watch",
+];
+
+/// What may be done with custom resources while their definition goes.
+const LAST_VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "watch"];
+
+/// Returns what discovery says may be done with the objects of a definition.
+fn verbs(definition: &Value) -> &'static [&'static str] {
+    if is_condition_true(definition, "Terminating") {
+        LAST_VERBS
+    } else {
+        VERBS
+    }
+}
+
+/// Returns what is said to those who use a version that goes away and whose definition has no words for it.
+fn default_deprecation(group: &str, version: &str, kind: &str, versions: &[&Value]) -> String {
+    let better = versions
+        .iter()
+        .filter(|other| other["served"] == true && other["deprecated"] != true)
+        .filter_map(|other| other["name"].as_str())
+        .filter(|other| version_priority(other, version) == Ordering::Less)
+        .min_by(|one, other| version_priority(one, other));
+    let deprecated = api_version(group, version);
+    match better {
+        Some(better) => format!(
+            "{deprecated} {kind} is deprecated; use {} {kind}",
+            api_version(group, better)
+        ),
+        None => format!("{deprecated} {kind} is deprecated"),
+    }
+}
+
 /// Returns the resources that a definition with accepted names makes, one for each version that is served.
 pub fn resources(definition: &Value) -> Vec<Resource> {
     let spec = &definition["spec"];
@@ -231,6 +296,7 @@ pub fn resources(definition: &Value) -> Vec<Resource> {
         let document = &version["schema"]["openAPIV3Schema"];
         schema::structural::read(document).unwrap_or_else(|_| Schema::anything())
     };
+    let identity: Arc<str> = identity(definition).into();
     let stored_schema = Arc::new(read(stored));
     let rules = Arc::new(Compiled::new(&stored_schema, true));
     let served_versions: Vec<String> = versions
@@ -264,12 +330,14 @@ pub fn resources(definition: &Value) -> Vec<Resource> {
         let kind = text(&names["kind"]);
         let deprecation = (version["deprecated"] == true).then(|| {
             version["deprecationWarning"].as_str().map_or_else(
-                || format!("{} {kind} is deprecated", api_version(&group, &name)),
+                || default_deprecation(&group, &name, &kind, &versions),
                 ToOwned::to_owned,
             )
         });
         let custom = CustomKind {
             definition: definition.name().into(),
+            identity: identity.clone(),
+            is_terminating: is_condition_true(definition, "Terminating"),
             schema: Arc::new(read(version)),
             document: Arc::new(version["schema"]["openAPIV3Schema"].clone()),
             stored_schema: stored_schema.clone(),
@@ -299,7 +367,7 @@ pub fn resources(definition: &Value) -> Vec<Resource> {
             short_names: texts(&names["shortNames"]),
             categories: texts(&names["categories"]),
             namespaced: spec["scope"] == "Namespaced",
-            verbs: kinds::table::ALL_VERBS,
+            verbs: verbs(definition),
             subresources: below,
             storage: ResourceKey::new(&group, &text(&names["plural"])),
             storage_api_version: api_version(&group, &text(&stored["name"])).into(),

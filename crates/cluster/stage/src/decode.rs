@@ -1,5 +1,6 @@
 //! The bodies of requests, read into objects.
 
+use schema::protobuf::ProtobufError;
 use schema::strict::{self, Decoded, Encoding, Target};
 use serde_json::Value;
 
@@ -89,9 +90,8 @@ fn binary(body: &[u8], expected: &Expected<'_>) -> Result<Decoded, Status> {
         api_version: &default_version,
         kind: expected.kind,
     };
-    let decoded = schema::protobuf::decode_or_default(body, default).map_err(|error| {
-        Status::bad_request(strict::unrecognized(expected.kind, &error.to_string(), body))
-    })?;
+    let decoded = schema::protobuf::decode_or_default(body, default)
+        .map_err(|error| Status::bad_request(unreadable(&error, body, expected)))?;
     let (group, version) = split_api_version(&decoded.api_version);
     let found = strict::Found {
         group: group.to_owned(),
@@ -103,6 +103,21 @@ fn binary(body: &[u8], expected: &Expected<'_>) -> Result<Decoded, Status> {
         found,
         problems: Vec::new(),
     })
+}
+
+/// Returns the real server's words about a binary body that can't be read.
+fn unreadable(error: &ProtobufError, body: &[u8], expected: &Expected<'_>) -> String {
+    let ProtobufError::UnknownKind { api_version, kind } = error else {
+        return strict::unrecognized(expected.kind, &error.to_string(), body);
+    };
+    let (group, version) = split_api_version(api_version);
+    let found = strict::Found {
+        group: group.to_owned(),
+        version: version.to_owned(),
+        kind: kind.clone(),
+    };
+    let why = format!("{error} in scheme \"pkg/runtime/scheme.go:111\"");
+    strict::cannot_be_handled(&found, expected.version, expected.kind, &why)
 }
 
 /// Refuses a body of another kind than the path's.
@@ -148,7 +163,7 @@ fn check_kind(decoded: &Decoded, expected: &Expected<'_>) -> Result<(), Status> 
 }
 
 /// Returns the name of the package that holds a group's types, which the real server shows.
-fn internal_package(group: &str) -> &str {
+pub(crate) fn internal_package(group: &str) -> &str {
     match group.split('.').next() {
         Some("") | None => "core",
         Some("rbac") => "rbac",

@@ -1,11 +1,13 @@
 //! What is served: the built-in kinds and the custom ones, looked up by path.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 use kinds::{Kind, Subresource};
 use schema::Schema;
+use serde_json::Value;
+use tokio::sync::watch;
 
 use crate::custom::CustomKind;
 use crate::status::GroupResource;
@@ -119,6 +121,11 @@ impl Resource {
         self.subresources.iter().find(|one| one.name == name)
     }
 
+    /// Returns whether its objects have this kind.
+    pub fn is_kind(&self, group: &str, version: &str, kind: &str) -> bool {
+        &*self.group == group && &*self.version == version && &*self.kind == kind
+    }
+
     /// Returns whether it is the resource of this group and name.
     pub fn is(&self, group: &str, plural: &str) -> bool {
         &*self.group == group && &*self.plural == plural
@@ -200,7 +207,7 @@ impl Served {
             .flat_map(|(_, resources)| resources.values())
     }
 
-    fn add(&mut self, resource: Resource) {
+    fn add(&mut self, resource: Arc<Resource>) {
         let position = self.groups.iter().position(|group| group.name == resource.group);
         let position = position.unwrap_or_else(|| {
             self.groups.push(Group {
@@ -219,14 +226,14 @@ impl Served {
         });
         versions[known]
             .1
-            .insert(resource.plural.clone(), Arc::new(resource));
+            .insert(resource.plural.clone(), resource);
     }
 
     fn of_built_in_kinds() -> Self {
         let mut served = Self::default();
         for kind in kinds::table::KINDS {
             for resource in Resource::built_in(kind) {
-                served.add(resource);
+                served.add(Arc::new(resource));
             }
         }
         for group in &mut served.groups {
@@ -243,6 +250,9 @@ impl Served {
 pub struct Resources {
     built_in: Served,
     now: ArcSwap<Served>,
+    changes: watch::Sender<u64>,
+    /// The resources of each definition that is served, by the definition's state.
+    made: Mutex<HashMap<String, Vec<Arc<Resource>>>>,
 }
 
 impl Default for Resources {
@@ -251,6 +261,8 @@ impl Default for Resources {
         Self {
             now: ArcSwap::from_pointee(built_in.clone()),
             built_in,
+            changes: watch::Sender::new(0),
+            made: Mutex::default(),
         }
     }
 }
@@ -261,8 +273,41 @@ impl Resources {
         self.now.load_full()
     }
 
+    /// Returns what tells when something else is served.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// Returns whether a resource is still served as it was made.
+    pub fn still_serves(&self, resource: &Resource) -> bool {
+        let Some(custom) = resource.custom() else {
+            return true;
+        };
+        self.now
+            .load()
+            .resource(&resource.group, &resource.version, &resource.plural)
+            .and_then(|now| now.custom())
+            .is_some_and(|now| now.identity == custom.identity)
+    }
+
+    /// Serves the kinds of these definitions in place of those served so far.
+    pub fn serve_definitions<'a>(&self, definitions: impl Iterator<Item = &'a Value>) {
+        let mut known = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut made = HashMap::with_capacity(known.len());
+        for definition in definitions {
+            // Reading schemas and compiling rules is dear: only what a definition changes is made anew.
+            let state = crate::custom::state(definition);
+            let resources = known
+                .remove(&state)
+                .unwrap_or_else(|| crate::custom::resources(definition).into_iter().map(Arc::new).collect());
+            made.insert(state, resources);
+        }
+        self.serve_custom(made.values().flatten().cloned());
+        *known = made;
+    }
+
     /// Puts the custom resources in place of those served so far.
-    pub fn serve_custom(&self, custom: Vec<Resource>) {
+    fn serve_custom(&self, custom: impl Iterator<Item = Arc<Resource>>) {
         let mut served = self.built_in.clone();
         served.generation = self.now.load().generation + 1;
         let built_in_groups = served.groups.len();
@@ -276,6 +321,8 @@ impl Resources {
                 .versions
                 .sort_by(|(one, _), (other, _)| crate::custom::version_priority(one, other));
         }
+        let generation = served.generation;
         self.now.store(Arc::new(served));
+        self.changes.send_replace(generation);
     }
 }

@@ -1,10 +1,12 @@
 //! The end of an object: at once, after a while, or when its finalizers are done.
 
 use jiff::{SignedDuration, Timestamp};
+use schema::structural::names;
 use serde_json::{Value, json};
 
 use super::{Answered, Api, Call, MOST_ATTEMPTS, Outcome, Place, Written};
 use crate::admission::{Operation, Review};
+use crate::controllers::definitions::{CLEANUP, DEFINITIONS};
 use crate::filter::Filter;
 use crate::object::{Object, timestamp};
 use crate::options::{DeleteOptions, ListOptions, Propagation};
@@ -181,6 +183,10 @@ fn check_preconditions(place: &Place, object: &Value, options: &DeleteOptions) -
 
 /// Decides what a deletion does with the object as it is, and writes it into the object.
 fn next_step(place: &Place, object: &mut Value, options: &DeleteOptions, now: Timestamp) -> Step {
+    if place.resource.is(DEFINITIONS.0, DEFINITIONS.1) && !object.is_being_deleted() {
+        mark_definition(object, now);
+        return Step::Mark;
+    }
     let mut graceful = false;
     let mut seconds = options
         .grace_period_seconds
@@ -233,6 +239,25 @@ fn next_step(place: &Place, object: &mut Value, options: &DeleteOptions, now: Ti
         mark(object, now, 0);
     }
     Step::Mark
+}
+
+/// A definition stays until its objects are gone, and says so.
+fn mark_definition(object: &mut Value, now: Timestamp) {
+    let mut finalizers: Vec<String> = object.finalizers().into_iter().map(ToOwned::to_owned).collect();
+    if !finalizers.iter().any(|name| name == CLEANUP) {
+        finalizers.push(CLEANUP.to_owned());
+    }
+    let now = timestamp(now);
+    let metadata = object.metadata_mut();
+    metadata.insert("deletionTimestamp".into(), now.clone().into());
+    metadata.insert("finalizers".into(), finalizers.into());
+    let condition = names::Condition {
+        condition_type: "Terminating",
+        status: "True".to_owned(),
+        reason: "InstanceDeletionPending".to_owned(),
+        message: "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon".to_owned(),
+    };
+    condition.write(object, &now);
 }
 
 /// A namespace stays, terminating, until its own finalizers are done.

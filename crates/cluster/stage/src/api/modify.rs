@@ -188,10 +188,11 @@ impl Api {
             });
         }
         let expect = Expect::Revision(found.stored.revision);
-        let change = if gone {
-            Change::Delete { last: Some(new) }
+        // Those who watch see what was stored; the one who ended the deletion sees what it came to.
+        let (change, ended) = if gone {
+            (Change::Delete { last: None }, Some(new))
         } else {
-            Change::Put(new)
+            (Change::Put(new), None)
         };
         match self
             .store
@@ -206,7 +207,7 @@ impl Api {
                 claim.keep(&stored.key);
                 Ok(Written {
                     outcome: Outcome::Done,
-                    answer: Answered::Stored(stored),
+                    answer: ended.map_or_else(|| Answered::Stored(stored), Answered::Value),
                 })
             }
             Err(WriteError::Conflict { .. } | WriteError::NotFound { .. }) => Err(Failed::Raced),

@@ -1,16 +1,15 @@
 //! A change of an object that is written as a patch.
 
-use std::sync::Arc;
-
+use patch::json_patch::JsonPatch;
 use patch::ownership::ApplyError;
-use patch::{PatchError, json_patch::JsonPatch};
 use serde_json::Value;
 
 use super::modify::Changed;
+use super::patched::{patch_failure, patched};
 use super::{Api, Call, Place, Written};
 use crate::decode;
 use crate::object::Object;
-use crate::options::{FieldValidation, WriteOptions};
+use crate::options::WriteOptions;
 use crate::status::{Cause, Status};
 
 /// What a patch is written in.
@@ -52,13 +51,10 @@ impl Api {
         if patch_type == PatchType::Apply {
             return self.apply(call, place, body, options).await;
         }
-        let strict = options.field_validation != FieldValidation::Ignore;
         self.modify(call, place, options, |found| {
             let current = found.object.clone();
             async move {
-                let (mut object, findings) = patched(place, patch_type, current, body, strict)?;
-                let schema_problems = decode::conform(&place.resource, &mut object)?;
-                decode::report(call, options.field_validation, findings, schema_problems)?;
+                let mut object = patched(call, place, patch_type, current, body, options.field_validation)?;
                 crate::rules::default(&place.resource, &mut object);
                 Ok(Changed {
                     object,
@@ -128,50 +124,6 @@ pub(super) fn patched_scale(
             Ok(merged.object)
         }
         PatchType::Apply => Err(Status::internal("a scale is applied with its owners")),
-    }
-}
-
-fn patched(
-    place: &Place,
-    patch_type: PatchType,
-    object: Value,
-    body: &[u8],
-    strict: bool,
-) -> Result<(Value, Vec<String>), Status> {
-    let (object, findings) = match patch_type {
-        PatchType::Json => {
-            let read = JsonPatch::read(body, strict).map_err(|error| patch_failure(&error))?;
-            let findings = read.findings().to_vec();
-            (read.apply(object), findings)
-        }
-        PatchType::Merge => {
-            let merged =
-                patch::merge_patch::apply(object, body, strict).map_err(|error| patch_failure(&error))?;
-            (Ok(merged.object), merged.findings)
-        }
-        PatchType::Strategic | PatchType::Apply => {
-            let resource = &place.resource;
-            let name = schema::builtin::kind(&resource.group, &resource.version, &resource.kind)
-                .ok_or_else(|| Status::internal(format_args!("{} has no schema", resource.kind)))?;
-            let definition = schema::Reference::Definition {
-                name: name.into(),
-                beside: Arc::default(),
-            };
-            let merged = patch::strategic::apply(object, body, &definition, strict)
-                .map_err(|error| patch_failure(&error))?;
-            (Ok(merged.object), merged.findings)
-        }
-    };
-    Ok((object.map_err(|error| patch_failure(&error))?, findings))
-}
-
-fn patch_failure(error: &PatchError) -> Status {
-    let code = http::StatusCode::from_u16(error.code()).unwrap_or(http::StatusCode::BAD_REQUEST);
-    let status = Status::refusal(code, error.reason(), error.message());
-    if error.code() == 422 {
-        status.with_causes(Vec::new())
-    } else {
-        status
     }
 }
 

@@ -241,7 +241,8 @@ pub(crate) fn with_scale(place: &Place, mut object: Value, scale: &Value) -> Res
         .get("replicas")
         .map_or(Some(0), Value::as_i64)
         .unwrap_or(-1);
-    if replicas < 0 {
+    // The rules of a custom resource look at its replicas where they are.
+    if replicas < 0 && place.resource.row().is_some() {
         let error = schema::FieldError::invalid(
             schema::FieldPath::new("spec").child("replicas"),
             &scale["spec"]["replicas"],

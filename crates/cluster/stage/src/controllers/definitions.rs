@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 
 use super::work::{Affected, Controller, Item, Next, itself};
 use crate::client::{Client, Named};
-use crate::custom;
 use crate::object::{Object, map_of, timestamp};
 use crate::options::DeleteOptions;
 use crate::status::Status;
@@ -17,7 +16,7 @@ use crate::store::ResourceKey;
 pub const DEFINITIONS: Named<'static> = ("apiextensions.k8s.io", "customresourcedefinitions");
 
 /// The finalizer that keeps a definition until its objects are gone.
-const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+pub const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 /// Accepts the names of definitions, serves their kinds, and removes the objects of those that go.
 #[derive(Debug)]
@@ -45,12 +44,6 @@ impl Controller for Definitions {
             client.update_status(DEFINITIONS, wanted).await?;
             // The write is an event, which brings the definition back here to be served.
             return Ok(Next::Wait);
-        }
-        if !seen.finalizers().contains(&CLEANUP) {
-            let mut kept: Vec<&str> = seen.finalizers();
-            kept.push(CLEANUP);
-            let patch = json!({"metadata": {"finalizers": kept, "uid": seen.uid()}});
-            client.merge(DEFINITIONS, "", seen.name(), "", &patch).await?;
         }
         serve(client, &definitions);
         Ok(Next::Wait)
@@ -86,10 +79,7 @@ pub fn serve(client: &Client, definitions: &[Value]) {
     let established = definitions
         .iter()
         .filter(|one| definition::is_condition_true(one, "Established"));
-    client
-        .api()
-        .resources
-        .serve_custom(established.flat_map(custom::resources).collect());
+    client.api().resources.serve_definitions(established);
 }
 
 /// Removes the objects of a definition that goes, then lets it go.

@@ -36,6 +36,7 @@ pub async fn answer(
             .iter()
             .all(|item| api.is_served_as_stored(resource, item))
     {
+        let metadata = whole_metadata(resource, metadata);
         return Ok(stored_list(resource, &metadata, page.items));
     }
     let mut objects = Vec::with_capacity(page.items.len());
@@ -66,6 +67,7 @@ pub fn whole(
                     }
                 }
             }
+            let metadata = whole_metadata(resource, metadata);
             json!({
                 "kind": &*resource.list_kind, "apiVersion": resource.api_version(), "metadata": metadata,
                 "items": objects,
@@ -84,6 +86,16 @@ fn list_metadata(page: &Page) -> Value {
         }
     }
     Value::Object(metadata)
+}
+
+/// Returns the metadata of a list of whole objects: one of custom resources says that nothing follows, too.
+fn whole_metadata(resource: &Resource, mut metadata: Value) -> Value {
+    if resource.custom().is_some()
+        && let Some(metadata) = metadata.as_object_mut()
+    {
+        metadata.entry("continue").or_insert_with(|| "".into());
+    }
+    metadata
 }
 
 fn stored_list(resource: &Resource, metadata: &Value, items: Vec<Arc<Stored>>) -> Body {

@@ -68,18 +68,24 @@ impl Default for Accepted {
 pub enum Use {
     /// Objects of a kind.
     Objects {
-        /// Whether the kind has a binary form.
+        /// Whether the kind has a binary form, as every built-in one has.
         binary: bool,
+        /// Whether the path can be watched.
+        watchable: bool,
     },
     /// Discovery.
     Discovery,
 }
 
-/// What is written of objects, for those who take none of it.
+/// What is written, for those who take none of it.
 const REPRESENTATIONS: &[&str] = &[
     "application/json",
     "application/yaml",
     "application/vnd.kubernetes.protobuf",
+];
+
+/// What is written of changes, in addition.
+const STREAMS: &[&str] = &[
     "application/json;stream=watch",
     "application/vnd.kubernetes.protobuf;stream=watch",
 ];
@@ -119,11 +125,8 @@ pub fn accepted(headers: &HeaderMap, query: &Query, used: Use) -> Result<Accepte
     clauses.sort_by(|one, other| other.quality.total_cmp(&one.quality));
     let mut binary = None;
     for clause in &clauses {
-        let format = match clause.media_type.as_str() {
-            "application/json" | "*/*" | "application/*" => Format::Json,
-            "application/yaml" => Format::Yaml,
-            "application/vnd.kubernetes.protobuf" => Format::Protobuf,
-            _ => continue,
+        let Some(format) = format_of(&clause.media_type) else {
+            continue;
         };
         let Some(shape) = shape(clause, used) else {
             continue;
@@ -135,7 +138,7 @@ pub fn accepted(headers: &HeaderMap, query: &Query, used: Use) -> Result<Accepte
         };
         if format == Format::Protobuf {
             // Whoever takes the binary form nearly always takes JSON too, which is stored and needs no encoding.
-            if matches!(used, Use::Objects { binary: true } | Use::Discovery) && binary.is_none() {
+            if matches!(used, Use::Objects { binary: true, .. } | Use::Discovery) && binary.is_none() {
                 binary = Some(chosen);
             }
             continue;
@@ -151,24 +154,38 @@ pub fn accepted(headers: &HeaderMap, query: &Query, used: Use) -> Result<Accepte
     if let Some(binary) = binary {
         return Ok(binary);
     }
-    Err(not_acceptable(used))
+    Err(not_acceptable(used, &clauses))
 }
 
-fn not_acceptable(used: Use) -> Status {
-    let available: Vec<&str> = match used {
-        Use::Objects { binary: false } => REPRESENTATIONS
-            .iter()
-            .copied()
-            .filter(|one| !one.contains("protobuf"))
-            .collect(),
-        _ => REPRESENTATIONS.to_vec(),
-    };
+/// Returns the failure that nothing is written that the client takes. The real server looks twice: paths of built-in
+/// kinds have media types, and what answers them looks at the parameters.
+fn not_acceptable(used: Use, clauses: &[Clause]) -> Status {
+    let custom = matches!(used, Use::Objects { binary: false, .. });
+    let known = clauses
+        .iter()
+        .any(|clause| format_of(&clause.media_type).is_some());
+    if custom || known {
+        return Status::not_acceptable(REPRESENTATIONS);
+    }
+    let mut available = REPRESENTATIONS.to_vec();
+    if matches!(used, Use::Objects { watchable: true, .. }) {
+        available.extend(STREAMS);
+    }
     let mut status = Status::not_acceptable(&available);
     status.message = format!(
         "406: Not Acceptable\n\nAvailable representations: {}",
         available.join(", ")
     );
     status.with_causes(Vec::new())
+}
+
+fn format_of(media_type: &str) -> Option<Format> {
+    match media_type {
+        "application/json" | "*/*" | "application/*" => Some(Format::Json),
+        "application/yaml" => Some(Format::Yaml),
+        "application/vnd.kubernetes.protobuf" => Some(Format::Protobuf),
+        _ => None,
+    }
 }
 
 fn clause(text: &str) -> Option<Clause> {
@@ -236,15 +253,13 @@ fn wants_pretty(headers: &HeaderMap, query: &Query) -> bool {
         .any(|person| agent.starts_with(person))
 }
 
-/// Returns the media type of a body, without parameters and in lower case; empty where the client names none.
+/// Returns the media type of a body, without parameters and in lower case; empty where the client names none, and what
+/// the client says where that is no media type.
 pub fn content_type(headers: &HeaderMap) -> String {
     let text = headers
         .get(CONTENT_TYPE)
         .and_then(|value| value.to_str().ok())
         .unwrap_or_default();
-    text.split(';')
-        .next()
-        .unwrap_or_default()
-        .trim()
-        .to_ascii_lowercase()
+    let named = text.split(';').next().unwrap_or_default().trim();
+    if named.is_empty() { text } else { named }.to_ascii_lowercase()
 }

@@ -56,7 +56,9 @@ impl Included {
             "None" => Ok(Self::None),
             "Object" => Ok(Self::Object),
             other => Err(Status::bad_request(format!(
-                "unrecognized includeObject value: {other:?}"
+                "Unable to convert to Table as requested: includeObject: Invalid value: {}: must be 'Metadata', \
+                 'Object', 'None', or empty",
+                schema::field_error::shown(&Value::from(other))
             ))),
         }
     }
@@ -132,12 +134,23 @@ pub fn table(
         };
         rows.push(printed.to_value(shown));
     }
-    let definitions = match &resource.nature {
-        _ if !columns => Value::Null,
-        Nature::BuiltIn(row) => described(
-            kinds::columns::columns(row.group, row.kind).unwrap_or_else(kinds::columns::default_columns),
-        ),
-        Nature::Custom(custom) => described(custom.columns.columns()),
+    let own_columns = match &resource.nature {
+        Nature::BuiltIn(row) => kinds::columns::columns(row.group, row.kind),
+        Nature::Custom(custom) => Some(custom.columns.columns()),
+    };
+    let definitions = if columns {
+        match own_columns {
+            Some(own) => described(own),
+            None => described(kinds::columns::default_columns()),
+        }
+    } else {
+        Value::Null
+    };
+    // A kind without columns of its own has no list of rows where it has no objects.
+    let rows = if rows.is_empty() && own_columns.is_none() {
+        Value::Null
+    } else {
+        rows.into()
     };
     json!({
         "kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": metadata, "columnDefinitions": definitions,

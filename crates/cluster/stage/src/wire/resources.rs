@@ -15,6 +15,7 @@ use crate::decode;
 use crate::filter::Filter;
 use crate::options::{DeleteOptions, ListOptions, WriteKind, WriteOptions};
 use crate::request::{ResourcePath, Verb};
+use crate::resource::{Nature, Resource};
 use crate::status::Status;
 
 /// Answers a request about objects.
@@ -32,21 +33,29 @@ pub async fn answer(
         if let Some(response) = crate::aggregation::answer(api, &asked, &path).await {
             return response;
         }
-        let known = served.group(&path.group).is_some();
-        return if known {
+        let built_in = served.group(&path.group).is_some_and(|group| {
+            let mut resources = group.versions.iter().flat_map(|(_, resources)| resources.values());
+            resources.any(|resource| resource.row().is_some())
+        });
+        return if built_in {
             Err(Status::no_such_resource())
         } else {
             Ok(super::paths::page_not_found())
         };
     };
-    let place = placed(resource, verb, path)?;
-    if let Some(custom) = place.resource.custom()
-        && let Some(deprecation) = &custom.deprecation
-    {
-        asked.call.warn(deprecation.clone());
+    if resource.custom().is_some() && !has_scope_of(&resource, verb, &path) {
+        return Ok(super::paths::page_not_found());
     }
-    let binary = place.resource.row().is_some();
-    let accepted = negotiation::accepted(&asked.head.headers, &asked.query, Use::Objects { binary })?;
+    let place = placed(resource, verb, path)?;
+    match &place.resource.nature {
+        Nature::BuiltIn(row) => asked.call.warn(row.deprecation),
+        Nature::Custom(custom) => asked.call.warn(custom.deprecation.as_deref().unwrap_or_default()),
+    }
+    let used = Use::Objects {
+        binary: place.resource.row().is_some(),
+        watchable: matches!(verb, Verb::List | Verb::Watch),
+    };
+    let accepted = negotiation::accepted(&asked.head.headers, &asked.query, used)?;
     let mut response = match verb {
         Verb::Get => get(api, &asked, &place, &accepted).await?,
         Verb::List => list(api, &asked, &place, &accepted).await?,
@@ -61,8 +70,14 @@ pub async fn answer(
     Ok(response)
 }
 
+/// Returns whether a path is in a namespace as the custom resource is; only lists and watches go across all of them.
+fn has_scope_of(resource: &Resource, verb: Verb, path: &ResourcePath) -> bool {
+    let in_namespace = !path.namespace.is_empty();
+    resource.namespaced == in_namespace || (resource.namespaced && matches!(verb, Verb::List | Verb::Watch))
+}
+
 /// Checks that the path fits the resource, and that the resource has the verb.
-fn placed(resource: Arc<crate::resource::Resource>, verb: Verb, path: ResourcePath) -> Result<Place, Status> {
+fn placed(resource: Arc<Resource>, verb: Verb, path: ResourcePath) -> Result<Place, Status> {
     let ResourcePath {
         mut namespace,
         name,
@@ -78,7 +93,10 @@ fn placed(resource: Arc<crate::resource::Resource>, verb: Verb, path: ResourcePa
     if !name.is_empty() && !subresource.is_empty() {
         let below = resource
             .subresource(&subresource)
-            .ok_or_else(Status::no_such_resource)?;
+            .ok_or_else(|| match &resource.nature {
+                Nature::BuiltIn(_) => Status::no_such_resource(),
+                Nature::Custom(_) => Status::not_found(resource.group_resource(), &name),
+            })?;
         let has = below.verbs.contains(&verb.name());
         if !has {
             return Err(Status::method_not_allowed());
@@ -89,7 +107,7 @@ fn placed(resource: Arc<crate::resource::Resource>, verb: Verb, path: ResourcePa
         verb == Verb::Create
     } {
         return Err(Status::method_not_allowed());
-    } else if !resource.verbs.contains(&verb.name()) {
+    } else if resource.row().is_some() && !resource.verbs.contains(&verb.name()) {
         return Err(Status::method_not_allowed());
     }
     if resource.namespaced && namespace.is_empty() {
@@ -261,19 +279,7 @@ async fn patch(
     let custom = place.resource.custom().is_some();
     let patch_type = PatchType::of(&negotiation::content_type(&asked.head.headers))
         .filter(|&patch_type| !(custom && patch_type == PatchType::Strategic))
-        .ok_or_else(|| {
-            let all = [
-                "application/json-patch+json",
-                "application/merge-patch+json",
-                "application/strategic-merge-patch+json",
-                "application/apply-patch+yaml",
-            ];
-            let taken: Vec<&str> = all
-                .into_iter()
-                .filter(|one| !(custom && one.contains("strategic")))
-                .collect();
-            Status::unsupported_media_type(&taken)
-        })?;
+        .ok_or_else(|| unknown_patch(custom))?;
     let kind = if patch_type == PatchType::Apply {
         WriteKind::Apply
     } else {
@@ -288,6 +294,21 @@ async fn patch(
             .await?
     };
     respond(api, asked, place, accepted, written).await
+}
+
+/// Returns the failure for a patch of another type than those that are known.
+fn unknown_patch(custom: bool) -> Status {
+    if custom {
+        return Status::unsupported_media_type(&[
+            "application/json-patch+json",
+            "application/merge-patch+json",
+            "application/apply-patch+yaml",
+        ]);
+    }
+    // For built-in kinds the real server looks at the type before it looks at the request.
+    let mut status = Status::unsupported_media_type(&[]).with_causes(Vec::new());
+    "415: Unsupported Media Type".clone_into(&mut status.message);
+    status
 }
 
 async fn delete(

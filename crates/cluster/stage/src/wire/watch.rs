@@ -38,6 +38,8 @@ struct Watching {
     filter: Filter,
     accepted: Accepted,
     watch: Watch,
+    /// Tells when other kinds are served: the watch of a kind ends with its definition.
+    served: tokio::sync::watch::Receiver<u64>,
     /// What is sent before events are: the present state.
     waiting: VecDeque<Bytes>,
     /// Sent after the present state, where the client asked for it.
@@ -104,6 +106,10 @@ pub async fn answer(
         Some(seconds) if seconds > 0 => Duration::from_secs(seconds),
         _ => LEAST_LIFE + LEAST_LIFE.mul_f64(f64::from(uuid::Uuid::new_v4().as_bytes()[0]) / 256.0),
     };
+    let mut served = api.resources.changes();
+    if !api.resources.still_serves(&place.resource) {
+        served.mark_changed();
+    }
     let now = Instant::now();
     let watching = Watching {
         api: api.clone(),
@@ -111,6 +117,7 @@ pub async fn answer(
         filter,
         accepted,
         watch,
+        served,
         waiting,
         end_of_initial_events: initial == Some(true),
         bookmarks: options.allow_bookmarks,
@@ -169,6 +176,11 @@ impl Watching {
                     Err(WatchEnd::Closed) => return None,
                 },
                 () = tokio::time::sleep_until(self.ends) => return None,
+                _ = self.served.changed(), if self.resource.custom().is_some() => {
+                    if !self.api.resources.still_serves(&self.resource) {
+                        return None;
+                    }
+                }
                 () = tokio::time::sleep_until(self.next_bookmark), if self.bookmarks => {
                     let now = Instant::now();
                     let last = self.ends.checked_sub(LAST_BOOKMARK).unwrap_or(now);
