@@ -44,7 +44,7 @@ impl Client {
         Call::new(self.caller.clone(), &*self.user_agent)
     }
 
-    fn options(&self) -> WriteOptions {
+    fn options() -> WriteOptions {
         WriteOptions {
             field_validation: FieldValidation::Ignore,
             ..WriteOptions::default()
@@ -122,7 +122,7 @@ impl Client {
         place.name.clear();
         let written = self
             .api
-            .create(&self.call(), &place, object, &self.options())
+            .create(&self.call(), &place, object, &Self::options())
             .await?;
         Ok(written.answer.into_value())
     }
@@ -148,7 +148,7 @@ impl Client {
         below.clone_into(&mut place.subresource);
         let written = self
             .api
-            .update(&self.call(), &place, object, &self.options())
+            .update(&self.call(), &place, object, &Self::options())
             .await?;
         Ok(written.answer.into_value())
     }
@@ -172,7 +172,7 @@ impl Client {
                 &place,
                 PatchType::Merge,
                 body.as_bytes(),
-                &self.options(),
+                &Self::options(),
             )
             .await?;
         Ok(written.answer.into_value())
@@ -184,7 +184,7 @@ impl Client {
         let options = WriteOptions {
             field_manager: manager.to_owned(),
             force: Some(true),
-            ..self.options()
+            ..Self::options()
         };
         let body = object.to_string();
         let written = self
@@ -223,7 +223,7 @@ impl Client {
         below.clone_into(&mut place.subresource);
         let written = self
             .api
-            .create_below(&self.call(), &place, object, &self.options())
+            .create_below(&self.call(), &place, object, &Self::options())
             .await?;
         match written.answer {
             Answered::Stored(stored) => Ok(stored.value()),

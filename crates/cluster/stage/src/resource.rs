@@ -146,13 +146,16 @@ pub fn split_api_version(api_version: &str) -> (&str, &str) {
     api_version.split_once('/').unwrap_or(("", api_version))
 }
 
+/// A version of a group, and what it serves by plural.
+pub type Version = (Arc<str>, BTreeMap<Arc<str>, Arc<Resource>>);
+
 /// The versions of one group, the preferred one first.
 #[derive(Debug, Clone, Default)]
 pub struct Group {
     /// The group's name.
     pub name: Arc<str>,
     /// Its versions and what each serves, in the order of preference.
-    pub versions: Vec<(Arc<str>, BTreeMap<Arc<str>, Arc<Resource>>)>,
+    pub versions: Vec<Version>,
 }
 
 /// Everything that is served at one moment.

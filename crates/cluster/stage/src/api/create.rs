@@ -99,7 +99,7 @@ impl Api {
             }
             candidate.name().clone_into(&mut place.name);
             let claim = self.allocate(&place, &mut candidate, None, options.dry_run)?;
-            self.finish_create(call, &place, &mut candidate)?;
+            Self::finish_create(call, &place, &mut candidate)?;
             let review = Review::new(
                 self,
                 call,
@@ -153,7 +153,7 @@ impl Api {
     }
 
     /// Sets what only the server sets on a new object, and checks the whole.
-    pub(crate) fn finish_create(&self, call: &Call, place: &Place, object: &mut Value) -> Result<(), Status> {
+    pub(crate) fn finish_create(call: &Call, place: &Place, object: &mut Value) -> Result<(), Status> {
         let now = timestamp(Timestamp::now());
         let metadata = object.metadata_mut();
         metadata.insert("uid".into(), uuid::Uuid::new_v4().to_string().into());

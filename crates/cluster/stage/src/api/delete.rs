@@ -65,7 +65,7 @@ impl Api {
             if options.dry_run {
                 return Ok(Written {
                     outcome,
-                    answer: self.deletion_answer(place, object, removed),
+                    answer: Self::deletion_answer(place, object, removed),
                 });
             }
             let write = Write {
@@ -78,7 +78,7 @@ impl Api {
                     object.set_metadata_text("resourceVersion", &deleted.revision.to_string());
                     return Ok(Written {
                         outcome,
-                        answer: self.deletion_answer(place, object, true),
+                        answer: Self::deletion_answer(place, object, true),
                     });
                 }
                 Ok(stored) => {
@@ -94,7 +94,7 @@ impl Api {
         Err(Status::modified(place.resource.group_resource(), &place.name))
     }
 
-    fn deletion_answer(&self, place: &Place, object: Value, removed: bool) -> Answered {
+    fn deletion_answer(place: &Place, object: Value, removed: bool) -> Answered {
         let returns_object = place.resource.row().is_some_and(|row| row.returns_deleted_object);
         if returns_object || !removed {
             return Answered::Value(object);

@@ -53,7 +53,6 @@ impl Api {
 
     /// Returns what the live Scale of an object becomes when one is applied to it.
     pub(super) fn apply_scale_fields(
-        &self,
         call: &Call,
         live: &Value,
         applied: &Value,

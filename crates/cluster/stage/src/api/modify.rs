@@ -157,7 +157,7 @@ impl Api {
         self.access
             .refuse_escalation(&call.caller, place, &place.name, &new, Some(&old))?;
         let claim = self.allocate(place, &mut new, Some(&old), options.dry_run)?;
-        self.finish_update(call, place, &mut new, &old)?;
+        Self::finish_update(call, place, &mut new, &old)?;
         let review = Review::new(
             self,
             call,
@@ -216,7 +216,7 @@ impl Api {
     }
 
     /// Keeps what an update may not change, and checks the whole.
-    fn finish_update(&self, call: &Call, place: &Place, new: &mut Value, old: &Value) -> Result<(), Status> {
+    fn finish_update(call: &Call, place: &Place, new: &mut Value, old: &Value) -> Result<(), Status> {
         let below = place.below();
         let metadata = new.metadata_mut();
         match old.metadata().and_then(|old| old.get("generation")) {

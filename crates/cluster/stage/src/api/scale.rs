@@ -110,7 +110,7 @@ impl Api {
         if let Some(managers) = scale_managed_fields(owners, paths).map_err(Status::internal)? {
             live.metadata_mut().insert("managedFields".into(), managers);
         }
-        let scale = self.apply_scale_fields(call, &live, applied, options)?;
+        let scale = Self::apply_scale_fields(call, &live, applied, options)?;
         let after = managed_fields_from_scale(
             owners,
             scale

@@ -117,8 +117,8 @@ async fn end(client: &Client, seen: &Value, all: &[Value]) -> Result<Next, Statu
     let (reason, message) = if left == 0 {
         ("InstanceDeletionCompleted", "removed all instances".to_owned())
     } else {
-        let text =
-            format!("could not confirm zero CustomResources remaining: timed out waiting for the condition");
+        let text = "could not confirm zero CustomResources remaining: timed out waiting for the condition"
+            .to_owned();
         ("InstanceDeletionCheck", text)
     };
     let condition = names::Condition {

@@ -46,7 +46,7 @@ const STOP_GRACE: Duration = Duration::from_secs(10);
 const ACCEPT_REST: Duration = Duration::from_millis(100);
 
 /// Accepts connections until it is told to stop, then ends them.
-pub async fn accept(
+pub(super) async fn accept(
     listener: TcpListener,
     tls: TlsAcceptor,
     api: SharedApi,

@@ -9,7 +9,7 @@ use crate::access::Access;
 const NAME: &str = "baton";
 
 /// Returns a kubeconfig that leads the administrator to an address.
-pub fn of(url: &str, access: &Access) -> String {
+pub(super) fn of(url: &str, access: &Access) -> String {
     let keys = &access.keys;
     let authority = STANDARD.encode(keys.authority.certificate_pem());
     let certificate = STANDARD.encode(keys.administrator.certificate_pem());

@@ -12,7 +12,7 @@ use crate::access::Access;
 use crate::access::certificates::Identity;
 
 /// Returns what accepts TLS connections.
-pub fn acceptor(access: &Access, identity: &Identity) -> Result<TlsAcceptor, rustls::Error> {
+pub(super) fn acceptor(access: &Access, identity: &Identity) -> Result<TlsAcceptor, rustls::Error> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let verifier = Arc::new(AnyCertificate(access.client_verifier().clone()));
     let mut config = rustls::ServerConfig::builder_with_provider(provider)

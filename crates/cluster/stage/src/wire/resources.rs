@@ -90,36 +90,29 @@ fn placed(resource: Arc<Resource>, verb: Verb, path: ResourcePath) -> Result<Pla
     if !resource.namespaced && !namespace.is_empty() {
         return Err(Status::no_such_resource());
     }
-    if !name.is_empty() && !subresource.is_empty() {
+    let allowed = if name.is_empty() {
+        !matches!(verb, Verb::Update | Verb::Patch) && resource.verbs.contains(&verb.name())
+    } else if subresource.is_empty() {
+        verb != Verb::Create && resource.verbs.contains(&verb.name())
+    } else {
         let below = resource
             .subresource(&subresource)
             .ok_or_else(|| match &resource.nature {
                 Nature::BuiltIn(_) => Status::no_such_resource(),
                 Nature::Custom(_) => Status::not_found(resource.group_resource(), &name),
             })?;
-        let has = below.verbs.contains(&verb.name());
-        if !has {
-            return Err(Status::method_not_allowed());
-        }
-    } else if if name.is_empty() {
-        matches!(verb, Verb::Update | Verb::Patch)
-    } else {
-        verb == Verb::Create
-    } {
-        return Err(Status::method_not_allowed());
-    } else if resource.row().is_some() && !resource.verbs.contains(&verb.name()) {
+        below.verbs.contains(&verb.name())
+    };
+    if !allowed {
         return Err(Status::method_not_allowed());
     }
-    if resource.namespaced && namespace.is_empty() {
-        let all_namespaces = matches!(verb, Verb::List | Verb::Watch);
-        if !all_namespaces {
-            let reviewed = resource.is("authorization.k8s.io", "localsubjectaccessreviews");
-            return Err(if name.is_empty() && !reviewed || verb == Verb::Create {
-                Status::method_not_allowed()
-            } else {
-                Status::no_such_resource()
-            });
-        }
+    if resource.namespaced && namespace.is_empty() && !matches!(verb, Verb::List | Verb::Watch) {
+        // Without a namespace there are lists of everything, but no objects.
+        return Err(if name.is_empty() {
+            Status::method_not_allowed()
+        } else {
+            Status::no_such_resource()
+        });
     }
     Ok(Place {
         resource,

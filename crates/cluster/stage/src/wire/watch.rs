@@ -44,8 +44,8 @@ struct Watching {
     waiting: VecDeque<Bytes>,
     /// Sent after the present state, where the client asked for it.
     end_of_initial_events: bool,
-    bookmarks: bool,
-    next_bookmark: Instant,
+    /// When the watcher is told next how far it is; `None` where it doesn't want to know.
+    next_bookmark: Option<Instant>,
     ends: Instant,
     over: bool,
     /// A table has its columns only in the first row of a watch.
@@ -120,9 +120,9 @@ pub async fn answer(
         served,
         waiting,
         end_of_initial_events: initial == Some(true),
-        bookmarks: options.allow_bookmarks,
-        next_bookmark: now
-            + BOOKMARK_PERIOD.min(life.saturating_sub(LAST_BOOKMARK).max(Duration::from_millis(1))),
+        next_bookmark: options.allow_bookmarks.then(|| {
+            now + BOOKMARK_PERIOD.min(life.saturating_sub(LAST_BOOKMARK).max(Duration::from_millis(1)))
+        }),
         ends: now + life,
         over: false,
         columns_sent,
@@ -152,7 +152,7 @@ impl Watching {
             }
             if self.end_of_initial_events {
                 self.end_of_initial_events = false;
-                if self.bookmarks {
+                if self.next_bookmark.is_some() {
                     return Some(self.bookmark(true));
                 }
             }
@@ -181,11 +181,11 @@ impl Watching {
                         return None;
                     }
                 }
-                () = tokio::time::sleep_until(self.next_bookmark), if self.bookmarks => {
+                () = tokio::time::sleep_until(self.next_bookmark.unwrap_or(self.ends)), if self.next_bookmark.is_some() => {
                     let now = Instant::now();
                     let last = self.ends.checked_sub(LAST_BOOKMARK).unwrap_or(now);
-                    self.next_bookmark =
-                        if now < last { (now + BOOKMARK_PERIOD).min(last) } else { self.ends + BOOKMARK_PERIOD };
+                    let next = if now < last { (now + BOOKMARK_PERIOD).min(last) } else { self.ends + BOOKMARK_PERIOD };
+                    self.next_bookmark = Some(next);
                     return Some(self.bookmark(false));
                 }
             }
