@@ -90,7 +90,9 @@ impl Access {
 
     /// Returns the rules that hold for someone in a namespace, and what is wrong with those that can't be had.
     pub fn rules_for(&self, caller: &Caller, namespace: &str) -> (Vec<Rule>, Option<String>) {
-        self.policy.ask(|policy| policy.rules_for(caller, namespace))
+        let (rules, failures) = self.policy.ask(|policy| policy.rules_for(caller, namespace));
+        let failures: Vec<String> = failures.iter().map(ToString::to_string).collect();
+        (rules, rbac::policy::aggregated(&failures))
     }
 
     /// Answers who issues the tokens of ServiceAccounts, to a client that reached the server at an address.

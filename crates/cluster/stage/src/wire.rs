@@ -126,9 +126,10 @@ where
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
     let credentials = credentials(&head.headers, &peer);
-    let caller = api
-        .access
-        .authenticate(api, &credentials, peer.trusted.as_ref())?;
+    // Whoever says who they are isn't trusted to be someone else, even where what they say isn't understood.
+    let speaks = head.headers.contains_key(header::AUTHORIZATION);
+    let trusted = peer.trusted.as_ref().filter(|_| !speaks);
+    let caller = api.access.authenticate(api, &credentials, trusted)?;
     let user_agent = head
         .headers
         .get(header::USER_AGENT)

@@ -5,12 +5,12 @@ use serde_json::Value;
 use super::Access;
 use super::attributes::{Attributes, quoted, quoted_list};
 use super::rbac::follow::GROUP;
-use super::rbac::policy::{NoRules, RoleReference};
+use super::rbac::policy::{NoRules, RoleReference, aggregated};
 use super::rbac::rules::{Rule, missing};
 use crate::api::Place;
 use crate::caller::{Caller, MASTERS};
 use crate::object::Object as _;
-use crate::status::{GroupResource, Status};
+use crate::status::Status;
 
 impl Access {
     /// Refuses a role with more rights than its writer has, and the binding of one.
@@ -38,7 +38,7 @@ impl Access {
                 let aggregates = aggregates(new) || old.is_some_and(aggregates);
                 if plural == "clusterroles"
                     && aggregates
-                    && self.missing(caller, "", &full_authority()).is_some()
+                    && self.missing(caller, place, &full_authority()).is_some()
                 {
                     let why = "must have cluster-admin privileges to use the aggregationRule";
                     return Err(Status::forbidden(
@@ -60,7 +60,7 @@ impl Access {
                 let rules = self
                     .policy
                     .ask(|policy| policy.rules_of(&role, &place.namespace).cloned())
-                    .map_err(|failure| no_rules(&failure))?;
+                    .map_err(|failure| no_rules(place, &failure))?;
                 self.confirm(caller, place, new, &rules)
             }
             _ => Ok(()),
@@ -79,7 +79,7 @@ impl Access {
     }
 
     fn confirm(&self, caller: &Caller, place: &Place, new: &Value, wanted: &[Rule]) -> Result<(), Status> {
-        match self.missing(caller, &place.namespace, wanted) {
+        match self.missing(caller, place, wanted) {
             None => Ok(()),
             Some(why) => Err(Status::forbidden(
                 place.resource.group_resource(),
@@ -90,8 +90,10 @@ impl Access {
     }
 
     /// Returns what the rules allow beyond what the caller may do, in the real server's words.
-    fn missing(&self, caller: &Caller, namespace: &str, wanted: &[Rule]) -> Option<String> {
-        let (own, failure) = self.policy.ask(|policy| policy.rules_for(caller, namespace));
+    fn missing(&self, caller: &Caller, place: &Place, wanted: &[Rule]) -> Option<String> {
+        let (own, failures) = self
+            .policy
+            .ask(|policy| policy.rules_for(caller, &place.namespace));
         let missing = missing(&own, wanted);
         if missing.is_empty() {
             return None;
@@ -102,22 +104,21 @@ impl Access {
             quoted_list(&caller.groups),
             missing.join("\n")
         );
-        if let Some(failure) = failure {
+        let failures: Vec<String> = failures
+            .iter()
+            .map(|failure| no_rules(place, failure).message)
+            .collect();
+        if let Some(failure) = aggregated(&failures) {
             text.push_str(&format!("; resolution errors: [{failure}]"));
         }
         Some(text)
     }
 }
 
-fn no_rules(failure: &NoRules) -> Status {
+/// Returns the failure of a binding whose role has no rules. The real server calls a missing role by what is written.
+fn no_rules(place: &Place, failure: &NoRules) -> Status {
     match failure {
-        NoRules::NotFound(kind, name) => Status::not_found(
-            GroupResource {
-                group: GROUP,
-                resource: kind,
-            },
-            name,
-        ),
+        NoRules::NotFound(_, name) => Status::not_found(place.resource.group_resource(), name),
         NoRules::Unsupported(_) => {
             Status::refusal(http::StatusCode::INTERNAL_SERVER_ERROR, "", failure.to_string())
         }

@@ -9,6 +9,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use percent_encoding::percent_decode_str;
+use schema::FieldError;
+use schema::field_error::FieldPath;
+use schema::structural::name_rules;
 use serde_json::json;
 
 use super::attributes::{Attributes, quoted};
@@ -16,8 +19,6 @@ use super::authentication::{ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED};
 use super::{Access, tokens};
 use crate::caller::{Caller, MASTERS};
 use crate::status::Status;
-use schema::FieldError;
-use schema::field_error::FieldPath;
 
 /// The group of the resources that stand for what is impersonated.
 const GROUP: &str = "authentication.k8s.io";
@@ -117,7 +118,7 @@ impl Successes {
 
 fn node_name(user: &str) -> Option<&str> {
     let name = user.strip_prefix("system:node:")?;
-    tokens::is_subdomain(name).then_some(name)
+    name_rules::dns_subdomain(name).is_empty().then_some(name)
 }
 
 /// Reads whom the headers of a request ask for.
@@ -360,11 +361,8 @@ fn domain_prefixed_path_errors(key: &str) -> Vec<String> {
         return vec![FieldError::invalid(path(), &json!(key), detail).to_string()];
     };
     let mut errors = Vec::new();
-    if !tokens::is_subdomain(domain) {
-        let detail = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and \
-                      must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is \
-                      '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
-        errors.push(FieldError::invalid(path(), &json!(domain), detail).to_string());
+    for fault in name_rules::dns_subdomain(domain) {
+        errors.push(FieldError::invalid(path(), &json!(domain), fault).to_string());
     }
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~%!$&'()*+,;=:".contains(&byte);
     if !rest.bytes().all(allowed) {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use schema::structural::name_rules;
 use serde_json::{Map, Value, json};
 
 use super::attributes::quoted_list;
@@ -44,7 +45,7 @@ pub fn user_name(namespace: &str, name: &str) -> String {
 /// Returns the namespace and the name of the ServiceAccount that a user name is of.
 pub fn split_user_name(user: &str) -> Option<(&str, &str)> {
     let (namespace, name) = user.strip_prefix(USER_PREFIX)?.split_once(':')?;
-    let valid = is_label(namespace) && is_subdomain(name);
+    let valid = name_rules::dns_label(namespace).is_empty() && name_rules::dns_subdomain(name).is_empty();
     valid.then_some((namespace, name))
 }
 
@@ -54,22 +55,6 @@ pub fn groups(namespace: &str) -> Vec<String> {
         "system:serviceaccounts".to_owned(),
         format!("system:serviceaccounts:{namespace}"),
     ]
-}
-
-fn is_label(text: &str) -> bool {
-    (1..=63).contains(&text.len()) && !text.contains('.') && is_subdomain(text)
-}
-
-/// Returns whether a text is a DNS subdomain.
-pub(super) fn is_subdomain(text: &str) -> bool {
-    let letter = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    (1..=253).contains(&text.len())
-        && text.split('.').all(|label| {
-            let bytes = label.as_bytes();
-            bytes.first().is_some_and(letter)
-                && bytes.last().is_some_and(letter)
-                && bytes.iter().all(|byte| letter(byte) || *byte == b'-')
-        })
 }
 
 /// What a token is bound to.

@@ -220,19 +220,19 @@ impl Policy {
         }
     }
 
-    /// Returns the rules that hold for someone in a namespace, and what is wrong with those that can't be had.
-    pub fn rules_for(&self, caller: &Caller, namespace: &str) -> (Vec<Rule>, Option<String>) {
+    /// Returns the rules that hold for someone in a namespace, and why others can't be had.
+    pub fn rules_for(&self, caller: &Caller, namespace: &str) -> (Vec<Rule>, Vec<NoRules>) {
         let mut rules = Vec::new();
         let mut failures = Vec::new();
         for place in places(namespace) {
             for (_, binding, _) in self.bindings_of(caller, place) {
                 match self.rules_of(&binding.role, place) {
                     Ok(found) => rules.extend(found.iter().cloned()),
-                    Err(failure) => failures.push(failure.to_string()),
+                    Err(failure) => failures.push(failure),
                 }
             }
         }
-        (rules, aggregated(&failures))
+        (rules, failures)
     }
 }
 
@@ -242,7 +242,7 @@ fn places(namespace: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Returns several failures as one text, each once.
-fn aggregated(failures: &[String]) -> Option<String> {
+pub fn aggregated(failures: &[String]) -> Option<String> {
     let mut texts: Vec<&str> = Vec::new();
     for failure in failures {
         if !texts.contains(&failure.as_str()) {
