@@ -10,22 +10,34 @@
 //! - [`fit`], [`ledger`], [`requests`]: whether a pod fits, and what the others take
 //! - [`pods`]: one task for each pod, from its creation to its end
 //! - [`simulation`]: pods that nothing really runs
+//! - [`images`], [`running`]: pods that really run, with their [`environment`], [`volumes`], [`paths`] and [`probes`]
 //! - [`pod_status`]: what a pod's status says of its containers
 //! - [`logs`], [`connect`]: what clients ask of pods
 
 pub mod addresses;
+mod cgroup;
 pub mod connect;
+pub mod environment;
 pub mod fit;
+pub mod images;
 pub mod ledger;
+pub mod log_file;
 pub mod logs;
 pub mod machine;
+pub mod paths;
 pub mod pod_status;
 pub mod pods;
+pub mod probes;
+pub mod process;
 pub mod requests;
+pub mod running;
 pub mod simulation;
+pub mod volumes;
 
 use std::collections::{BTreeMap, HashMap};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -61,6 +73,8 @@ pub struct Options {
     pub simulated_delay: Option<Duration>,
     /// Amounts of resources that stand before what the machine has, such as `nvidia.com/gpu: "8"`.
     pub capacity: BTreeMap<String, String>,
+    /// Where images that baton built are found; without it, every pod is simulated.
+    pub images: Option<Arc<dyn images::Images>>,
 }
 
 /// The node, as the API sees it.
@@ -80,6 +94,27 @@ pub(crate) struct Shared {
     /// Those that wait for room.
     waiting: Mutex<HashMap<Item, Arc<Notify>>>,
     recorder: OnceLock<Recorder>,
+    /// Where the API listens, for the programs of pods.
+    listener: Mutex<Option<SocketAddr>>,
+    directory: OnceLock<Directory>,
+    /// Whether it was told that limits aren't kept.
+    limits_told: AtomicBool,
+}
+
+/// Where the node keeps the files of pods and images.
+#[derive(Debug)]
+struct Directory {
+    path: PathBuf,
+    /// Whether it goes with the node.
+    is_temporary: bool,
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        if self.is_temporary {
+            let _ = std::fs::remove_dir_all(&self.path);
+        }
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -111,6 +146,33 @@ impl Shared {
         }
     }
 
+    /// Returns where the node keeps its files: beside the cluster's data, or where they go with it.
+    fn directory(&self, data: Option<&Path>) -> &Path {
+        let directory = self.directory.get_or_init(|| match data {
+            Some(data) => Directory {
+                path: data.join("node"),
+                is_temporary: false,
+            },
+            None => Directory {
+                path: std::env::temp_dir().join(format!("baton-node-{}", uuid::Uuid::new_v4().simple())),
+                is_temporary: true,
+            },
+        });
+        &directory.path
+    }
+
+    fn pod_directory(&self, uid: &str) -> PathBuf {
+        self.directory(None).join("pods").join(uid)
+    }
+
+    fn claim_directory(&self, namespace: &str, claim: &str) -> PathBuf {
+        self.directory(None).join("claims").join(namespace).join(claim)
+    }
+
+    fn listener(&self) -> Option<SocketAddr> {
+        *lock(&self.listener)
+    }
+
     fn simulated_delay(&self) -> Duration {
         self.options.simulated_delay.unwrap_or(USUAL_DELAY)
     }
@@ -133,8 +195,16 @@ impl Handle {
                 tasks: Mutex::default(),
                 waiting: Mutex::default(),
                 recorder: OnceLock::new(),
+                listener: Mutex::default(),
+                directory: OnceLock::new(),
+                limits_told: AtomicBool::new(false),
             }),
         }
+    }
+
+    /// Notes where the API listens, so that the programs of pods find it.
+    pub fn note_listener(&self, address: SocketAddr) {
+        *lock(&self.shared.listener) = Some(address);
     }
 
     /// Answers a request for the logs of a pod.
@@ -171,6 +241,7 @@ pub fn start(api: &Arc<Api>) -> Running {
     let (recorder, writer) = events::start(api, KUBELET);
     // A node that is started again tells through the recorder it has.
     let _ = shared.recorder.set(recorder);
+    shared.directory(api.options.data_dir.as_deref());
     let machine = Arc::new(machine::Machine::look(&shared.options));
     Running::of(vec![
         tokio::spawn(machine::keep(Arc::downgrade(api), machine)),

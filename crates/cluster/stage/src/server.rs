@@ -100,6 +100,7 @@ impl Stage {
         let acceptor = tls::acceptor(&api.access, &identity)?;
         crate::bootstrap::publish(&api, address).await?;
         let kubeconfig = kubeconfig::of(&url(address), &api.access);
+        api.node.note_listener(local(address));
         let (stop, stopped) = watch::channel(false);
         let accepting = tokio::spawn(connections::accept(listener, acceptor, api, stopped));
         Ok(Serving {
@@ -152,12 +153,17 @@ impl Drop for Serving {
 
 /// Returns the address that clients on this machine use: one that isn't any address.
 fn url(address: SocketAddr) -> String {
+    format!("https://{}", local(address))
+}
+
+/// Returns an address of this machine where the server is reached.
+fn local(address: SocketAddr) -> SocketAddr {
     let host = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
         IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
         host => host,
     };
-    format!("https://{}", SocketAddr::new(host, address.port()))
+    SocketAddr::new(host, address.port())
 }
 
 /// What is shared by the connections of one server.

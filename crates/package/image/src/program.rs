@@ -4,6 +4,9 @@ use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
+/// The label of images whose program is baton: a node of baton's own runs them as processes.
+pub const BUILT_BY_BATON_LABEL: &str = "dev.baton.image.program";
+
 /// What a Linux program says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Program {

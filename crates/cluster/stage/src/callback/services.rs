@@ -86,8 +86,12 @@ fn ready_addresses(api: &Api, namespace: &str, name: &str, port_name: &str) -> V
                 continue;
             }
             for address in endpoint["addresses"].as_array().into_iter().flatten() {
-                if let Some(address) = address.as_str().and_then(|text| text.parse::<IpAddr>().ok()) {
-                    found.push(SocketAddr::new(address, port));
+                if let Some(text) = address.as_str()
+                    && let Ok(address) = text.parse::<IpAddr>()
+                {
+                    // Pods that really run listen on this machine, whatever their address in the cluster.
+                    let reached = api.node.address_of(text).unwrap_or(address);
+                    found.push(SocketAddr::new(reached, port));
                 }
             }
         }

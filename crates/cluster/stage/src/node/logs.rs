@@ -1,6 +1,7 @@
 //! The logs of containers, for `kubectl logs`.
 
 use std::convert::Infallible;
+use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -14,7 +15,8 @@ use serde_json::{Value, json};
 
 use super::pod_status::{Container, State};
 use super::requests::items;
-use super::{Shared, simulation};
+use super::running::container::log_path;
+use super::{Shared, log_file, simulation};
 use crate::Body;
 use crate::api::{Api, Place};
 use crate::object::Object;
@@ -229,7 +231,7 @@ pub fn written_time(at: Timestamp) -> String {
 
 /// Answers a request for the logs of a pod.
 pub(super) fn answer(
-    _: &Shared,
+    shared: &Shared,
     api: &Arc<Api>,
     asked: &Asked,
     place: &Place,
@@ -243,14 +245,125 @@ pub(super) fn answer(
         *response.status_mut() = StatusCode::NO_CONTENT;
         return Ok(response);
     }
-    run_of(&pod, &container, wanted.previous)?;
+    let run = run_of(&pod, &container, wanted.previous)?;
+    let follows = Followed {
+        api: Arc::downgrade(api),
+        key: place.key(),
+        container: container.clone(),
+        run: run.clone(),
+    };
+    if let Some(path) = log_path(&shared.pod_directory(pod.uid()), &container, &run) {
+        let (text, end) = log_file::read(&path).map_err(|error| {
+            Status::internal(format!(
+                "the log of container \"{container}\" cannot be read: {error}"
+            ))
+        })?;
+        let first: Bytes = select(log_file::lines(&text), &wanted).into();
+        if !wanted.follow {
+            return Ok(plain(full_body(first)));
+        }
+        let file = FollowedFile {
+            path,
+            end,
+            left: wanted.limit.map(|limit| limit.saturating_sub(first.len())),
+            timestamps: wanted.timestamps,
+        };
+        return Ok(plain(stream_body(follow(first, follows, Some(file)))));
+    }
     let text = simulated(&pod, &container, &wanted);
     let body = if wanted.follow {
-        stream_body(follow_simulated(Arc::downgrade(api), place.key(), text))
+        stream_body(follow(text, follows, None))
     } else {
         full_body(text)
     };
     Ok(plain(body))
+}
+
+/// A run of a container whose log is followed.
+struct Followed {
+    api: Weak<Api>,
+    key: Key,
+    container: String,
+    run: String,
+}
+
+impl Followed {
+    /// Returns whether the run goes on.
+    fn goes_on(&self) -> bool {
+        let Some(stored) = self.api.upgrade().and_then(|api| api.store.get(&self.key)) else {
+            return false;
+        };
+        let pod = stored.value();
+        let spec = json!({"name": self.container});
+        let statuses = [
+            "containerStatuses",
+            "initContainerStatuses",
+            "ephemeralContainerStatuses",
+        ];
+        let found = statuses
+            .into_iter()
+            .find_map(|list| Container::read(&spec, &pod["status"][list]));
+        found.is_some_and(|found| {
+            found.container_id == self.run && matches!(found.state, State::Running { .. })
+        })
+    }
+}
+
+/// A log that grows while it is followed.
+struct FollowedFile {
+    path: PathBuf,
+    end: u64,
+    left: Option<usize>,
+    timestamps: bool,
+}
+
+impl FollowedFile {
+    /// Returns what came since the last look.
+    fn more(&mut self) -> Bytes {
+        let Ok((text, end)) = log_file::read_more(&self.path, self.end) else {
+            return Bytes::new();
+        };
+        self.end = end;
+        let wanted = Wanted {
+            timestamps: self.timestamps,
+            limit: self.left,
+            ..Wanted::default()
+        };
+        let more = select(log_file::lines(&text), &wanted);
+        self.left = self.left.map(|left| left.saturating_sub(more.len()));
+        more.into()
+    }
+}
+
+/// Sends a log as it grows, for as long as the container runs. The log of a simulated one doesn't grow.
+fn follow(
+    first: Bytes,
+    followed: Followed,
+    file: Option<FollowedFile>,
+) -> impl futures_util::Stream<Item = Result<Frame<Bytes>, Infallible>> + Send {
+    stream::unfold(
+        (Some(first), followed, file),
+        |(first, followed, mut file)| async move {
+            if let Some(first) = first {
+                return Some((Ok(Frame::data(first)), (None, followed, file)));
+            }
+            loop {
+                if file.as_ref().is_some_and(|file| file.left == Some(0)) {
+                    return None;
+                }
+                tokio::time::sleep(FOLLOWED_EVERY).await;
+                // Asked before the file is read, so that nothing is missed of a run that ends now.
+                let goes_on = followed.goes_on();
+                let more = file.as_mut().map(FollowedFile::more).unwrap_or_default();
+                if !more.is_empty() {
+                    return Some((Ok(Frame::data(more)), (None, followed, file)));
+                }
+                if !goes_on {
+                    return None;
+                }
+            }
+        },
+    )
 }
 
 fn plain(body: Body) -> Response<Body> {
@@ -266,33 +379,6 @@ fn simulated(pod: &Value, container: &str, wanted: &Wanted) -> Bytes {
     let at = pod["status"]["startTime"].as_str().and_then(|at| at.parse().ok());
     let at = at.unwrap_or(Timestamp::UNIX_EPOCH);
     select(text.lines().map(|line| (at, line)), wanted).into()
-}
-
-/// Sends the text of a simulated pod and keeps the log open for as long as the pod runs, as a quiet program's would be.
-fn follow_simulated(
-    api: Weak<Api>,
-    key: Key,
-    text: Bytes,
-) -> impl futures_util::Stream<Item = Result<Frame<Bytes>, Infallible>> + Send {
-    stream::unfold(Some(text), move |first| {
-        let (api, key) = (api.clone(), key.clone());
-        async move {
-            if let Some(text) = first {
-                return Some((Ok(Frame::data(text)), None));
-            }
-            loop {
-                tokio::time::sleep(FOLLOWED_EVERY).await;
-                let stored = api.upgrade()?.store.get(&key)?;
-                let phase = stored.value()["status"]["phase"]
-                    .as_str()
-                    .unwrap_or_default()
-                    .to_owned();
-                if phase != "Running" {
-                    return None;
-                }
-            }
-        }
-    })
 }
 
 #[cfg(test)]

@@ -13,7 +13,9 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use super::images::Unpacked;
 use super::machine::{self, NODES};
+use super::running::{RealPod, container, surroundings};
 use super::simulation::{self, Fate, Knobs};
 use super::{NODE_NAME, SCHEDULER, Shared, fit, lock, pod_status};
 use crate::api::Api;
@@ -119,6 +121,10 @@ struct Memory {
     misfit: String,
     /// Whether the events of the start were told.
     start_told: bool,
+    /// The processes, for a pod that really runs.
+    real: Option<RealPod>,
+    /// Whether it was found out that the pod is simulated.
+    is_simulated: bool,
 }
 
 async fn look_after(api: Weak<Api>, shared: Arc<Shared>, item: Item, notify: Arc<Notify>) {
@@ -171,6 +177,17 @@ async fn look_after(api: Weak<Api>, shared: Arc<Shared>, item: Item, notify: Arc
     }
 }
 
+/// Gives back all that a pod had: room, address, processes and files.
+fn forget(shared: &Shared, memory: &mut Memory) {
+    if memory.uid.is_empty() {
+        return;
+    }
+    shared.release(&memory.uid);
+    if memory.real.take().is_some() {
+        let _ = std::fs::remove_dir_all(shared.pod_directory(&memory.uid));
+    }
+}
+
 fn is_over(pod: &Value) -> bool {
     matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed"))
 }
@@ -186,13 +203,11 @@ async fn step(
     let client = machine::client(api.clone());
     let Some(pod) = client.get(PODS, &item.namespace, &item.name)? else {
         lock(&shared.waiting).remove(item);
-        shared.release(&memory.uid);
+        forget(shared, memory);
         return Ok(None);
     };
     if memory.uid != pod.uid() {
-        if !memory.uid.is_empty() {
-            shared.release(&memory.uid);
-        }
+        forget(shared, memory);
         *memory = Memory {
             uid: pod.uid().to_owned(),
             ..Memory::default()
@@ -206,10 +221,168 @@ async fn step(
         return Ok(Some(Next::Wait));
     }
     lock(&shared.waiting).remove(item);
-    if pod.is_being_deleted() {
-        return end_simulated(shared, &client, pod).await.map(Some);
+    if memory.real.is_none() && !memory.is_simulated {
+        match find_images(api, shared, memory, &pod).await {
+            Ok(images)
+                if images.iter().any(|(_, image)| image.is_some())
+                    && !pod.is_being_deleted()
+                    && !is_over(&pod) =>
+            {
+                lock(&shared.ledger).enter(&pod);
+                memory.real = Some(RealPod::start(
+                    Arc::downgrade(api),
+                    shared.clone(),
+                    notify.clone(),
+                    &pod,
+                    &images,
+                ));
+            }
+            Ok(_) => memory.is_simulated = true,
+            Err(why) => return image_failed(shared, &client, pod, &why).await.map(Some),
+        }
     }
-    simulate(shared, &client, memory, pod).await.map(Some)
+    match &memory.real {
+        Some(real) => follow_real(shared, &client, real, pod).await.map(Some),
+        None if pod.is_being_deleted() => end_simulated(shared, &client, pod).await.map(Some),
+        None if was_real(&pod) => Ok(Some(Next::Wait)),
+        None => simulate(shared, &client, memory, pod).await.map(Some),
+    }
+}
+
+/// Returns whether a pod that is over really ran, before the node was started again.
+fn was_real(pod: &Value) -> bool {
+    is_over(pod) && super::requests::items(&pod["status"]["containerStatuses"]).any(container::is_real)
+}
+
+/// Returns the images of a pod's containers, those that baton built unpacked; or why one can't be had.
+async fn find_images(
+    api: &Arc<Api>,
+    shared: &Shared,
+    memory: &Memory,
+    pod: &Value,
+) -> Result<Vec<(String, Option<Arc<Unpacked>>)>, (String, String)> {
+    let mut found: Vec<(String, Option<Arc<Unpacked>>)> = Vec::new();
+    let Some(images) = shared.options.images.as_ref().filter(|_| !memory.is_simulated) else {
+        return Ok(found);
+    };
+    let below = shared.directory(api.options.data_dir.as_deref()).join("images");
+    for list in ["initContainers", "containers"] {
+        for container in super::requests::items(&pod["spec"][list]) {
+            let reference = container["image"].as_str().unwrap_or_default();
+            if found.iter().any(|(known, _)| known == reference) {
+                continue;
+            }
+            let image = images
+                .find(reference, &below)
+                .await
+                .map_err(|why| (reference.to_owned(), why))?;
+            found.push((reference.to_owned(), image));
+        }
+    }
+    Ok(found)
+}
+
+/// How long an image that couldn't be had is waited for.
+const IMAGE_RETRY: Duration = Duration::from_secs(10);
+
+async fn image_failed(
+    shared: &Shared,
+    client: &Client,
+    pod: Value,
+    (image, why): &(String, String),
+) -> Result<Next, Status> {
+    let message = format!("Failed to pull image \"{image}\": {why}");
+    let waiting = super::pod_status::State::waiting("ErrImagePull", message.clone());
+    let of = |list: &str| -> Vec<super::pod_status::Container> {
+        super::requests::items(&pod["spec"][list])
+            .map(|container| {
+                let mut container = super::pod_status::Container::new(container, "ContainerCreating");
+                if container.image == *image {
+                    container.state = waiting.clone();
+                }
+                container
+            })
+            .collect()
+    };
+    let observed = pod_status::Observed {
+        init: of("initContainers"),
+        containers: of("containers"),
+        ..pod_status::Observed::default()
+    };
+    let status = pod_status::write(&pod, &observed, Timestamp::now());
+    if pod["status"] != status {
+        shared.tell(|recorder| recorder.tell(&pod, EventType::Warning, "Failed", message));
+        let mut wanted = pod;
+        map_of(&mut wanted).insert("status".into(), status);
+        client.update_status(PODS, wanted).await?;
+    }
+    Ok(Next::After(IMAGE_RETRY))
+}
+
+/// Writes what a real pod does, and lets it go when it is asked to.
+async fn follow_real(shared: &Shared, client: &Client, real: &RealPod, pod: Value) -> Result<Next, Status> {
+    real.note(&pod);
+    let address = address(shared, &pod)?;
+    lock(&shared.addresses).note_real(pod.uid());
+    let left = pod
+        .metadata()
+        .and_then(|all| all.get("deletionGracePeriodSeconds")?.as_i64());
+    let late = time_left(&pod).is_some_and(|left| left.is_zero()) && !is_over(&pod);
+    if pod.is_being_deleted() {
+        if left == Some(0) && real.is_over() {
+            shared.release(pod.uid());
+            return Ok(Next::Wait);
+        }
+        real.stop(Duration::from_secs(
+            left.and_then(|left| u64::try_from(left).ok()).unwrap_or(0),
+        ));
+    } else if late {
+        real.stop(surroundings::grace(&pod));
+    }
+    let mut observed = real.observe(&address);
+    if late && real.is_over() {
+        observed.phase = Some("Failed");
+        observed.failure = Some((
+            "DeadlineExceeded".to_owned(),
+            "Pod was active on the node longer than the specified deadline".to_owned(),
+        ));
+    }
+    if !real.is_over()
+        && observed.phase.is_none()
+        && matches!(pod_status::phase(&pod, &observed), "Succeeded" | "Failed")
+    {
+        // The end is told when it is the end: another container may still be stopping.
+        observed.phase = Some("Running");
+    }
+    let status = pod_status::write(&pod, &observed, Timestamp::now());
+    let (namespace, name, uid) = (
+        pod.namespace().to_owned(),
+        pod.name().to_owned(),
+        pod.uid().to_owned(),
+    );
+    let deleted = pod.is_being_deleted();
+    let left_to_run = time_left(&pod);
+    let is_new = pod["status"] != status;
+    let mut wanted = pod;
+    map_of(&mut wanted).insert("status".into(), status);
+    if is_new {
+        wanted = client.update_status(PODS, wanted).await?;
+    }
+    if !real.is_over() {
+        return Ok(left_to_run.filter(|_| !late).map_or(Next::Wait, Next::After));
+    }
+    super::cgroup::remove(&wanted);
+    shared.release(&uid);
+    if deleted {
+        let options = DeleteOptions {
+            grace_period_seconds: Some(0),
+            uid: Some(uid.clone()),
+            ..DeleteOptions::default()
+        };
+        client.delete(PODS, &namespace, &name, &options).await?;
+        return Ok(Next::After(Duration::ZERO));
+    }
+    Ok(Next::Wait)
 }
 
 /// Binds a pod to the node where it fits, and says why where it doesn't.

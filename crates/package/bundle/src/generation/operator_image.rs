@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use image::build::{self, ARCHITECTURES, BuildError, BuiltImage, ImageSettings};
 use image::content::ContentStore;
 use image::layer::{Compression, LayerError, LayerFiles};
-use image::program::{Program, ProgramError};
+use image::program::{BUILT_BY_BATON_LABEL, Program, ProgramError};
 
 use super::GeneratedBundle;
 use super::project::Project;
@@ -117,6 +117,7 @@ impl OperatorImage {
                 generated.package.clone(),
             ),
             ("org.opencontainers.image.version".to_owned(), version.to_owned()),
+            (BUILT_BY_BATON_LABEL.to_owned(), PROGRAM.to_owned()),
         ]);
         let settings = ImageSettings {
             labels,

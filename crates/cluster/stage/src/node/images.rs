@@ -1,0 +1,183 @@
+//! Images that baton built: found by name, and unpacked so that their programs can run.
+//!
+//! Only places that are told are asked: the registries of this machine and a local store. A cluster full of public images
+//! costs no request to the outside.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Arc;
+
+use image::Descriptor;
+use image::content::ContentStore;
+use image::digest::Digest;
+use image::manifest::{self, Manifest};
+use image::program::BUILT_BY_BATON_LABEL;
+use image::reference::Reference;
+use image::remote::Remote;
+use image::unpack;
+use serde_json::Value;
+
+/// The largest configuration of an image that is read: it is text about the image, not the image.
+const LARGEST_CONFIGURATION: u64 = 4 << 20;
+
+/// The largest manifest that is read.
+const LARGEST_MANIFEST: u64 = 4 << 20;
+
+/// An image that baton built, as files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unpacked {
+    /// What tells it from other images, such as `sha256:…`.
+    pub digest: String,
+    /// Where its files are.
+    pub root: PathBuf,
+    /// The program and its first arguments.
+    pub entrypoint: Vec<String>,
+    /// The arguments that a container may replace.
+    pub command: Vec<String>,
+    /// The variables that it sets.
+    pub environment: Vec<(String, String)>,
+    /// Where its program starts, as a path in the image.
+    pub working_directory: String,
+}
+
+/// What a search for an image comes back with: `None` for an image that baton didn't build, or that isn't known.
+pub type Found<'a> = Pin<Box<dyn Future<Output = Result<Option<Arc<Unpacked>>, String>> + Send + 'a>>;
+
+/// Where images that baton built are found.
+pub trait Images: fmt::Debug + Send + Sync {
+    /// Finds an image and unpacks it below a directory. The failure says why, for the pod's status.
+    fn find<'a>(&'a self, reference: &'a str, below: &'a Path) -> Found<'a>;
+}
+
+/// The images of a content store, and of registries on this machine.
+#[derive(Debug)]
+pub struct BuiltImages {
+    store: Arc<ContentStore>,
+    remote: Remote,
+    registries: Vec<String>,
+}
+
+impl BuiltImages {
+    /// Returns the images of a store and of registries, which are given as `host:port`.
+    pub fn new(store: Arc<ContentStore>, remote: Remote, registries: Vec<String>) -> Self {
+        Self {
+            store,
+            remote,
+            registries,
+        }
+    }
+
+    async fn look_for(&self, reference: &str, below: &Path) -> Result<Option<Arc<Unpacked>>, String> {
+        let Ok(reference) = Reference::parse_normalized(reference) else {
+            return Ok(None);
+        };
+        // What is pulled stays pinned until it is unpacked.
+        let (root, _pins) = if self.registries.iter().any(|host| host == reference.registry()) {
+            let pulled = self
+                .remote
+                .pull(&self.store, &reference, manifest::host_architecture())
+                .await;
+            let pulled = pulled.map_err(|error| error.to_string())?;
+            (pulled.manifest, pulled.pins)
+        } else {
+            match reference.digest().filter(|digest| self.store.contains(digest)) {
+                Some(digest) => (self.descriptor(&digest)?, Vec::new()),
+                None => return Ok(None),
+            }
+        };
+        let labels = unpack::labels(&self.store, &root).map_err(|error| error.to_string())?;
+        if !labels.contains_key(BUILT_BY_BATON_LABEL) {
+            return Ok(None);
+        }
+        let (store, below) = (self.store.clone(), below.to_owned());
+        let unpacked = tokio::task::spawn_blocking(move || unpacked(&store, &root, &below));
+        unpacked
+            .await
+            .map_err(|error| error.to_string())?
+            .map(|unpacked| Some(Arc::new(unpacked)))
+    }
+
+    /// Returns the descriptor of a manifest that is named by its digest alone.
+    fn descriptor(&self, digest: &Digest) -> Result<Descriptor, String> {
+        let bytes = self
+            .store
+            .read(digest, LARGEST_MANIFEST)
+            .map_err(|error| error.to_string())?;
+        let document: Value = serde_json::from_slice(&bytes)
+            .map_err(|error| format!("{digest} is not the manifest of an image: {error}"))?;
+        let media_type = document["mediaType"]
+            .as_str()
+            .unwrap_or(if document["manifests"].is_array() {
+                "application/vnd.oci.image.index.v1+json"
+            } else {
+                "application/vnd.oci.image.manifest.v1+json"
+            });
+        let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        Ok(manifest::descriptor(media_type.into(), digest, size))
+    }
+}
+
+impl Images for BuiltImages {
+    fn find<'a>(&'a self, reference: &'a str, below: &'a Path) -> Found<'a> {
+        Box::pin(self.look_for(reference, below))
+    }
+}
+
+/// Unpacks an image below a directory, once for each digest.
+fn unpacked(store: &ContentStore, root: &Descriptor, below: &Path) -> Result<Unpacked, String> {
+    let read = |descriptor: &Descriptor| Manifest::read(store, descriptor).map_err(|error| error.to_string());
+    let mut manifest = read(root)?;
+    let mut digest = manifest::digest_of(root).map_err(|error| error.to_string())?;
+    if let Manifest::Index(index) = &manifest {
+        let chosen = unpack::select_platform(index, manifest::host_architecture())
+            .map_err(|error| error.to_string())?;
+        digest = manifest::digest_of(&chosen).map_err(|error| error.to_string())?;
+        manifest = read(&chosen)?;
+    }
+    let Manifest::Image(manifest) = manifest else {
+        return Err(format!(
+            "{digest} is an index within an index, which names no image"
+        ));
+    };
+    let config = manifest::digest_of(manifest.config()).map_err(|error| error.to_string())?;
+    let config = store
+        .read(&config, LARGEST_CONFIGURATION)
+        .map_err(|error| error.to_string())?;
+    let config: Value = serde_json::from_slice(&config)
+        .map_err(|error| format!("the configuration of image {digest} cannot be read: {error}"))?;
+    let target = below.join(digest.hex());
+    if !target.is_dir() {
+        std::fs::create_dir_all(below)
+            .map_err(|error| format!("cannot create {}: {error}", below.display()))?;
+        unpack::to_directory(store, root, &target, &[], &unpack::Limits::ON_DISK)
+            .map_err(|error| error.to_string())?;
+    }
+    Ok(Unpacked {
+        digest: digest.to_string(),
+        root: target,
+        ..settings(&config["config"])
+    })
+}
+
+fn settings(config: &Value) -> Unpacked {
+    let texts = |name: &str| -> Vec<String> {
+        let all = config[name].as_array().into_iter().flatten();
+        all.filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    let environment: BTreeMap<String, String> = texts("Env")
+        .iter()
+        .filter_map(|one| one.split_once('='))
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
+    Unpacked {
+        digest: String::new(),
+        root: PathBuf::new(),
+        entrypoint: texts("Entrypoint"),
+        command: texts("Cmd"),
+        environment: environment.into_iter().collect(),
+        working_directory: config["WorkingDir"].as_str().unwrap_or("/").to_owned(),
+    }
+}

@@ -1,0 +1,381 @@
+use serde_json::json;
+
+use super::super::pod_status::Container;
+use super::*;
+
+#[test]
+fn a_container_is_started_again_as_its_policy_says() {
+    for (policy, exit_code, expected) in [
+        (Policy::Always, 0, true),
+        (Policy::Always, 1, true),
+        (Policy::OnFailure, 0, false),
+        (Policy::OnFailure, 1, true),
+        (Policy::Never, 0, false),
+        (Policy::Never, 1, false),
+    ] {
+        assert_eq!(policy.restarts(exit_code), expected, "{policy:?} {exit_code}");
+    }
+}
+
+#[test]
+fn the_first_restart_comes_at_once_and_the_others_later_and_later() {
+    let seconds: Vec<u64> = (0..9)
+        .map(|failures| container::back_off(failures).as_secs())
+        .collect();
+    assert_eq!(seconds, [0, 0, 10, 20, 40, 80, 160, 300, 300]);
+}
+
+#[test]
+fn a_process_that_ran_before_the_node_was_started_again_is_gone() {
+    let spec = json!({"name": "c", "image": "i"});
+    let status = json!([{"name": "c", "image": "i", "containerID": "baton://u/c/0", "restartCount": 2, "ready": true,
+        "started": true, "state": {"running": {"startedAt": "1970-01-01T00:00:01Z"}}}]);
+    let found = taken_up(
+        &spec,
+        "ContainerCreating",
+        Container::read(&spec, &status),
+        Timestamp::UNIX_EPOCH,
+    );
+    let State::Terminated(ended) = &found.state else {
+        panic!("it has ended: {found:?}")
+    };
+    assert_eq!(
+        (ended.exit_code, ended.reason.as_str()),
+        (137, "ContainerStatusUnknown")
+    );
+    assert!(!found.ready && found.restarts == 2);
+    let waiting = json!([{"name": "c", "image": "i", "state": {"waiting": {"reason": "ContainerCreating"}}}]);
+    let found = taken_up(
+        &spec,
+        "ContainerCreating",
+        Container::read(&spec, &waiting),
+        Timestamp::UNIX_EPOCH,
+    );
+    assert_eq!(found, Container::new(&spec, "ContainerCreating"));
+}
+
+mod processes {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::path::{Path, PathBuf};
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use http::{Request, StatusCode};
+    use http_body_util::BodyExt as _;
+    use serde_json::{Value, json};
+    use tower::Service as _;
+
+    use crate::client::Client;
+    use crate::node::images::{Found, Images, Unpacked};
+    use crate::node::pods::PODS;
+    use crate::object::Object;
+    use crate::options::DeleteOptions;
+    use crate::{Options, Stage};
+
+    /// Shell scripts that stand for images: `script/<name>` is a file of that name.
+    #[derive(Debug)]
+    struct Scripts(PathBuf);
+
+    impl Images for Scripts {
+        fn find<'a>(&'a self, reference: &'a str, _: &'a Path) -> Found<'a> {
+            Box::pin(async move {
+                let Some(name) = reference.strip_prefix("script/") else {
+                    return Ok(None);
+                };
+                if !self.0.join(name).is_file() {
+                    return Err(format!("there is no script {name}"));
+                }
+                Ok(Some(Arc::new(Unpacked {
+                    digest: format!("sha256:{name}"),
+                    root: self.0.clone(),
+                    entrypoint: vec![format!("/{name}")],
+                    command: vec!["usual".to_owned()],
+                    environment: vec![("FROM_IMAGE".to_owned(), "image".to_owned())],
+                    working_directory: "/".to_owned(),
+                })))
+            })
+        }
+    }
+
+    struct World {
+        stage: Stage,
+        client: Client,
+        scripts: tempfile::TempDir,
+    }
+
+    impl World {
+        async fn new() -> Self {
+            let scripts = tempfile::tempdir().expect("a directory");
+            let mut options = Options::default();
+            options.node.images = Some(Arc::new(Scripts(scripts.path().to_owned())));
+            let stage = Stage::in_memory(options).await.expect("a stage in memory starts");
+            let client = stage.client();
+            let account = json!({"apiVersion": "v1", "kind": "ServiceAccount",
+                "metadata": {"name": "default", "namespace": "default"}});
+            let _ = client.create(("", "serviceaccounts"), account).await;
+            Self {
+                stage,
+                client,
+                scripts,
+            }
+        }
+
+        fn script(&self, name: &str, text: &str) {
+            let path = self.scripts.path().join(name);
+            fs::write(&path, format!("#!/bin/sh\n{text}\n")).expect("written");
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a program");
+        }
+
+        async fn pod(&self, name: &str, container: Value, spec: Value) {
+            let mut pod = json!({
+                "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"},
+                "spec": {"automountServiceAccountToken": false, "terminationGracePeriodSeconds": 5,
+                    "containers": [{"name": "c", "image": format!("script/{name}")}]},
+            });
+            for (field, value) in container.as_object().into_iter().flatten() {
+                pod["spec"]["containers"][0][field] = value.clone();
+            }
+            for (field, value) in spec.as_object().into_iter().flatten() {
+                pod["spec"][field] = value.clone();
+            }
+            self.client.create(PODS, pod).await.expect("created");
+        }
+
+        async fn until(&self, name: &str, is: impl Fn(&Value) -> bool) -> Value {
+            let wait = async {
+                loop {
+                    let pod = self.client.get(PODS, "default", name).expect("pods are served");
+                    if let Some(pod) = pod.filter(&is) {
+                        return pod;
+                    }
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+            };
+            match tokio::time::timeout(Duration::from_secs(30), wait).await {
+                Ok(pod) => pod,
+                Err(_) => panic!("pod {name} is {:#?}", self.client.get(PODS, "default", name)),
+            }
+        }
+
+        async fn logs(&self, name: &str, query: &str) -> (StatusCode, String) {
+            let request = Request::get(format!("/api/v1/namespaces/default/pods/{name}/log?{query}"))
+                .body(http_body_util::Empty::<bytes::Bytes>::new())
+                .expect("a request");
+            let answer = self.stage.service().call(request).await.expect("an answer");
+            let (head, body) = answer.into_parts();
+            let bytes = body.collect().await.expect("a body").to_bytes();
+            (head.status, String::from_utf8_lossy(&bytes).into_owned())
+        }
+
+        async fn logs_until(&self, name: &str, text: &str) {
+            let wait = async {
+                while !self.logs(name, "").await.1.contains(text) {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+            };
+            tokio::time::timeout(Duration::from_secs(30), wait)
+                .await
+                .expect("the log has it");
+        }
+    }
+
+    fn status(pod: &Value) -> &Value {
+        &pod["status"]["containerStatuses"][0]
+    }
+
+    #[tokio::test]
+    async fn a_program_runs_with_its_environment_and_volumes_and_is_stopped_with_its_pod() {
+        let world = World::new().await;
+        world.script(
+            "a",
+            "echo \"$GREETING $FROM_IMAGE $NAME $(cat \"$1\")\"; echo oops >&2; echo $$ > \"$PLACE/pid\"; \
+             trap 'echo bye; exit 0' TERM; while :; do sleep 0.05; done",
+        );
+        let settings = json!({"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "settings", "namespace": "default"}, "data": {"key": "value"}});
+        world
+            .client
+            .create(("", "configmaps"), settings)
+            .await
+            .expect("created");
+        let container = json!({
+            "args": ["/etc/settings/key"],
+            "env": [{"name": "GREETING", "value": "hello"}, {"name": "PLACE", "value": "/scratch"},
+                {"name": "NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}],
+            "volumeMounts": [{"name": "settings", "mountPath": "/etc/settings"}, {"name": "scratch", "mountPath": "/scratch"}],
+        });
+        let spec = json!({"volumes": [{"name": "settings", "configMap": {"name": "settings"}}, {"name": "scratch", "emptyDir": {}}]});
+        world.pod("a", container, spec).await;
+        let running = world.until("a", |pod| status(pod)["ready"] == true).await;
+        assert_eq!(running["status"]["phase"], "Running");
+        assert_eq!(running.annotation("stage.baton.dev/simulated"), None);
+        assert_eq!(status(&running)["imageID"], "sha256:a");
+        world.logs_until("a", "oops").await;
+        world.logs_until("a", "hello image a value").await;
+        let (_, last) = world.logs("a", "tailLines=1&timestamps=true").await;
+        assert!(last.starts_with("20") && last.lines().count() == 1, "{last}");
+        let address = running["status"]["podIP"].as_str().expect("an address");
+        let reached = world.stage.api().node.address_of(address);
+        assert_eq!(
+            reached.map(|address| address.to_string()).as_deref(),
+            Some("127.0.0.1")
+        );
+        let place = world
+            .stage
+            .api()
+            .node
+            .shared
+            .pod_directory(running.uid())
+            .join("volumes/scratch/pid");
+        let id = fs::read_to_string(place).expect("the program wrote it");
+        world
+            .client
+            .delete(PODS, "default", "a", &DeleteOptions::default())
+            .await
+            .expect("deleted");
+        let gone = async {
+            while world
+                .client
+                .get(PODS, "default", "a")
+                .expect("pods are served")
+                .is_some()
+            {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), gone)
+            .await
+            .expect("it ends when asked to");
+        assert!(
+            !Path::new("/proc").join(id.trim()).exists(),
+            "the process is gone"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_program_that_fails_is_started_again_with_back_off() {
+        let world = World::new().await;
+        world.script("b", "echo run $1; exit 3");
+        world
+            .pod(
+                "b",
+                json!({"terminationMessagePolicy": "FallbackToLogsOnError"}),
+                json!({}),
+            )
+            .await;
+        let waiting = |pod: &Value| status(pod)["state"]["waiting"]["reason"] == "CrashLoopBackOff";
+        let crashed = world.until("b", waiting).await;
+        assert_eq!(crashed["status"]["phase"], "Running");
+        assert_eq!(
+            status(&crashed)["restartCount"],
+            2,
+            "the first restart comes at once"
+        );
+        assert_eq!(status(&crashed)["lastState"]["terminated"]["exitCode"], 3);
+        assert_eq!(
+            status(&crashed)["lastState"]["terminated"]["message"],
+            "run usual\n"
+        );
+        let message = status(&crashed)["state"]["waiting"]["message"]
+            .as_str()
+            .unwrap_or_default();
+        assert!(
+            message.starts_with("back-off 10s restarting failed container=c pod=b_default("),
+            "{message}"
+        );
+        assert_eq!(
+            world.logs("b", "previous=true").await,
+            (StatusCode::OK, "run usual\n".to_owned())
+        );
+    }
+
+    #[tokio::test]
+    async fn a_program_that_ends_ends_its_pod_where_nothing_starts_it_again() {
+        let world = World::new().await;
+        for (name, code, phase) in [("c", 0, "Succeeded"), ("d", 5, "Failed")] {
+            world.script(name, &format!("echo done; exit {code}"));
+            world
+                .pod(name, json!({}), json!({"restartPolicy": "Never"}))
+                .await;
+            let ended = world.until(name, |pod| pod["status"]["phase"] == phase).await;
+            assert_eq!(status(&ended)["state"]["terminated"]["exitCode"], code);
+            assert_eq!(
+                world.logs(name, "follow=true").await.1,
+                "done\n",
+                "following ends with the program"
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn probes_and_init_containers_decide_about_readiness() {
+        let world = World::new().await;
+        world.script("init", "echo prepared > \"$1\"");
+        world.script("e", "while :; do sleep 0.05; done");
+        let mount = json!([{"name": "scratch", "mountPath": "/scratch"}]);
+        let container = json!({"volumeMounts": mount, "readinessProbe":
+            {"exec": {"command": ["/bin/sh", "-c", "test -f $FLAG"]}, "periodSeconds": 1},
+            "env": [{"name": "FLAG", "value": "/scratch/flag"}]});
+        let spec = json!({
+            "volumes": [{"name": "scratch", "emptyDir": {}}],
+            "initContainers": [{"name": "i", "image": "script/init", "args": ["/scratch/prepared"], "volumeMounts": mount}],
+        });
+        world.pod("e", container, spec).await;
+        let unready = world.until("e", |pod| pod["status"]["phase"] == "Running").await;
+        assert_eq!(status(&unready)["ready"], false);
+        assert_eq!(
+            unready["status"]["initContainerStatuses"][0]["state"]["terminated"]["exitCode"],
+            0
+        );
+        let scratch = world
+            .stage
+            .api()
+            .node
+            .shared
+            .pod_directory(unready.uid())
+            .join("volumes/scratch");
+        assert_eq!(
+            fs::read_to_string(scratch.join("prepared")).expect("written"),
+            "prepared\n"
+        );
+        fs::write(scratch.join("flag"), "").expect("written");
+        world.until("e", |pod| status(pod)["ready"] == true).await;
+    }
+
+    #[tokio::test]
+    async fn what_is_missing_is_said_and_waited_for() {
+        let world = World::new().await;
+        world.script("f", "echo $V; sleep 1000");
+        let container =
+            json!({"env": [{"name": "V", "valueFrom": {"configMapKeyRef": {"name": "late", "key": "v"}}}]});
+        world.pod("f", container, json!({})).await;
+        let reason = |pod: &Value| status(pod)["state"]["waiting"]["reason"].clone();
+        let waiting = world
+            .until("f", |pod| reason(pod) == "CreateContainerConfigError")
+            .await;
+        assert_eq!(
+            status(&waiting)["state"]["waiting"]["message"],
+            "configmap \"late\" not found"
+        );
+        let (code, text) = world.logs("f", "").await;
+        assert_eq!(code, StatusCode::BAD_REQUEST);
+        assert!(
+            text.contains(
+                "container \\\"c\\\" in pod \\\"f\\\" is waiting to start: CreateContainerConfigError"
+            ),
+            "{text}"
+        );
+        let late = json!({"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "late", "namespace": "default"}, "data": {"v": "here"}});
+        world
+            .client
+            .create(("", "configmaps"), late)
+            .await
+            .expect("created");
+        world.until("f", |pod| pod["status"]["phase"] == "Running").await;
+        world.logs_until("f", "here").await;
+        world.pod("none", json!({}), json!({})).await;
+        world.until("none", |pod| reason(pod) == "ErrImagePull").await;
+    }
+}
