@@ -29,9 +29,9 @@ pub fn fate_of(pod: &Value) -> Fate {
     match annotation {
         Some("pending") => Fate::Pending,
         Some("unready") => Fate::Unready,
-        Some("succeed") => Fate::Succeeded,
-        Some("fail") => Fate::Failed,
-        Some("run") => Fate::Running,
+        Some("succeed" | "succeeded") => Fate::Succeeded,
+        Some("fail" | "failed") => Fate::Failed,
+        Some("run" | "running") => Fate::Running,
         _ if pod
             .pointer("/metadata/ownerReferences/0/kind")
             .and_then(Value::as_str)

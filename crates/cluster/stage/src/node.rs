@@ -169,6 +169,18 @@ impl Shared {
         self.directory(None).join("claims").join(namespace).join(claim)
     }
 
+    /// Removes the files of pods that went while the node was away.
+    fn remove_leftovers(&self, known: &[&str]) {
+        let Ok(entries) = std::fs::read_dir(self.directory(None).join("pods")) else {
+            return;
+        };
+        for entry in entries.flatten() {
+            if !known.iter().any(|uid| *entry.file_name() == **uid) {
+                let _ = std::fs::remove_dir_all(entry.path());
+            }
+        }
+    }
+
     fn listener(&self) -> Option<SocketAddr> {
         *lock(&self.listener)
     }

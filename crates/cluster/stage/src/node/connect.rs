@@ -45,12 +45,12 @@ pub(super) async fn answer(
         ("pods", "proxy") => {
             let target = Target::read(&place.name).ok_or_else(|| invalid("pod", &place.name))?;
             let at = of_pod(handle, api, place, &target)?;
-            proxy(asked, place, &target, at).await
+            proxy(asked, &target, at).await
         }
         ("services", "proxy") => {
             let target = Target::read(&place.name).ok_or_else(|| invalid("service", &place.name))?;
             let at = of_service(api, place, &target)?;
-            proxy(asked, place, &target, at).await
+            proxy(asked, &target, at).await
         }
         ("nodes", _) => {
             let name = place.name.split(':').next().unwrap_or_default();
@@ -202,31 +202,22 @@ fn of_service(api: &Api, place: &Place, target: &Target<'_>) -> Result<SocketAdd
     services::endpoint(api, &place.namespace, target.name, number).map_err(|_| nobody())
 }
 
+/// How many parts the path of a proxy has before what is passed on: `/api/v1/namespaces/<namespace>/<resource>/<name>/proxy`.
+const PARTS_BEFORE_REST: usize = 8;
+
 /// Returns what follows `…/proxy` in the path of a request, as it was written.
-fn rest_of_path<'a>(path: &'a str, plural: &str) -> Option<&'a str> {
-    let mut at = 0;
-    let parts: Vec<(&str, usize)> = path
+fn rest_of_path(path: &str) -> &str {
+    let known: usize = path
         .split('/')
-        .map(|part| {
-            let begins = at;
-            at += part.len() + 1;
-            (part, begins)
-        })
-        .collect();
-    parts.windows(3).find_map(|window| match window {
-        [(resource, _), _, ("proxy", begins)] if *resource == plural => path.get(begins + "proxy".len()..),
-        _ => None,
-    })
+        .take(PARTS_BEFORE_REST)
+        .map(|part| part.len() + 1)
+        .sum();
+    path.get(known.saturating_sub(1)..).unwrap_or_default()
 }
 
-async fn proxy(
-    asked: &Asked,
-    place: &Place,
-    target: &Target<'_>,
-    at: SocketAddr,
-) -> Result<Response<Body>, Status> {
+async fn proxy(asked: &Asked, target: &Target<'_>, at: SocketAddr) -> Result<Response<Body>, Status> {
     let path = asked.head.uri.path();
-    let rest = rest_of_path(path, &place.resource.plural).unwrap_or_default();
+    let rest = rest_of_path(path);
     let query = asked
         .head
         .uri
@@ -306,16 +297,16 @@ mod tests {
     #[test]
     fn what_follows_the_proxy_is_passed_on_as_it_was_written() {
         for (path, expected) in [
-            ("/api/v1/namespaces/a/pods/b/proxy", Some("")),
-            ("/api/v1/namespaces/a/pods/b/proxy/", Some("/")),
+            ("/api/v1/namespaces/a/pods/b/proxy", ""),
+            ("/api/v1/namespaces/a/pods/b/proxy/", "/"),
             (
                 "/api/v1/namespaces/a/pods/https:b:8443/proxy/x%2Fy/proxy/z",
-                Some("/x%2Fy/proxy/z"),
+                "/x%2Fy/proxy/z",
             ),
-            ("/api/v1/namespaces/pods/pods/proxy/proxy/q", Some("/q")),
-            ("/api/v1/namespaces/a/pods/b/log", None),
+            ("/api/v1/namespaces/pods/pods/proxy/proxy/q", "/q"),
+            ("/short", ""),
         ] {
-            assert_eq!(rest_of_path(path, "pods"), expected, "{path}");
+            assert_eq!(rest_of_path(path), expected, "{path}");
         }
     }
 }

@@ -88,6 +88,8 @@ fn begin(api: &Weak<Api>, shared: &Arc<Shared>, tasks: &mut JoinSet<()>) -> Opti
             lock(&shared.addresses).claim(pod.uid(), address);
         }
     }
+    let known: Vec<&str> = listing.items.iter().map(|stored| &*stored.uid).collect();
+    shared.remove_leftovers(&known);
     for stored in listing.items {
         wake(api, shared, tasks, &Event::present(stored));
     }
@@ -322,6 +324,10 @@ async fn image_failed(
 /// Writes what a real pod does, and lets it go when it is asked to.
 async fn follow_real(shared: &Shared, client: &Client, real: &RealPod, pod: Value) -> Result<Next, Status> {
     real.note(&pod);
+    if is_over(&pod) && real.is_over() && !pod.is_being_deleted() {
+        shared.release(pod.uid());
+        return Ok(Next::Wait);
+    }
     let address = address(shared, &pod)?;
     lock(&shared.addresses).note_real(pod.uid());
     let left = pod

@@ -101,8 +101,11 @@ impl Question {
                     return (false, "the probe has no command".to_owned());
                 };
                 let launch = Launch {
-                    program: program.into(),
-                    arguments: arguments.to_vec(),
+                    program: launch.paths.rewrite(program).into(),
+                    arguments: arguments
+                        .iter()
+                        .map(|argument| launch.paths.rewrite(argument))
+                        .collect(),
                     ..launch.clone()
                 };
                 process::run(&launch, timeout).await

@@ -14,6 +14,7 @@ use tokio::process::{Child, Command};
 
 use super::lock;
 use super::log_file::{LONGEST_LINE, LogFile};
+use super::paths::Paths;
 
 /// The most that is kept of what a probe or hook prints.
 const MOST_OUTPUT: u64 = 10 << 10;
@@ -31,6 +32,8 @@ pub struct Launch {
     pub directory: PathBuf,
     /// The control group it belongs to, if there is one.
     pub control_group: Option<PathBuf>,
+    /// Where the paths of its container are, for what else is run beside it.
+    pub paths: Paths,
 }
 
 type Started = Box<dyn FnOnce() + Send>;

@@ -261,7 +261,9 @@ async fn conduct(company: Arc<Company>) {
     let mut running = JoinSet::new();
     let mut staying = JoinSet::new();
     let mut failed = false;
-    let refresh = tokio::spawn(refresh(company.clone()));
+    // Sets end with this task, even where it is ended from outside.
+    let mut refreshing = JoinSet::new();
+    refreshing.spawn(refresh(company.clone()));
     for index in 0..company.parts.len() {
         let Some(part) = company.parts.get(index) else {
             break;
@@ -291,7 +293,7 @@ async fn conduct(company: Arc<Company>) {
             container::note_killed(part);
         }
     }
-    refresh.abort();
+    refreshing.abort_all();
     company.is_over.store(true, Ordering::Release);
     company.tell_change();
 }

@@ -221,6 +221,7 @@ pub async fn launch(company: &Company, part: &Part) -> Result<Launch, Obstacle> 
             image.root.clone()
         },
         control_group: cgroup::of_container(company.shared.as_ref(), &pod, &part.spec),
+        paths,
     })
 }
 
