@@ -181,3 +181,63 @@ fn settings(config: &Value) -> Unpacked {
         working_directory: config["WorkingDir"].as_str().unwrap_or("/").to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use image::build::{self, ImageSettings};
+    use image::layer::{Compression, LayerFiles};
+    use image::remote::RemoteOptions;
+
+    use super::*;
+
+    fn built(store: &ContentStore, labels: &[&str]) -> String {
+        let mut files = LayerFiles::new();
+        files.add_bytes("/baton", "program", 0o755).expect("a file");
+        files
+            .add_bytes("/opt/helm/watches.yaml", "[]", 0o644)
+            .expect("a file");
+        let layer = files.write(store, Compression::Gzip).expect("a layer");
+        let settings = ImageSettings {
+            labels: labels
+                .iter()
+                .map(|label| ((*label).to_owned(), "/baton".to_owned()))
+                .collect(),
+            entrypoint: vec!["/baton".to_owned(), "operator".to_owned()],
+            environment: vec!["HOME=/opt/helm".to_owned()],
+            working_directory: Some("/opt/helm".to_owned()),
+            ..ImageSettings::default()
+        };
+        let image =
+            build::image(store, &settings, manifest::host_architecture(), &[layer]).expect("an image");
+        let digest = manifest::digest_of(&image.descriptor).expect("a digest");
+        // The store keeps what is pinned; the test's image stays for as long as the store.
+        std::mem::forget(image);
+        format!("example.com/operator@{digest}")
+    }
+
+    #[tokio::test]
+    async fn an_image_that_baton_built_is_found_in_the_store_and_unpacked_and_others_arent() {
+        let store = Arc::new(ContentStore::temporary().expect("a store"));
+        let (ours, other) = (built(&store, &[BUILT_BY_BATON_LABEL]), built(&store, &["other"]));
+        let images = BuiltImages::new(store, Remote::new(RemoteOptions::default()), Vec::new());
+        let below = tempfile::tempdir().expect("a directory");
+        for _ in 0..2 {
+            let found = images
+                .find(&ours, below.path())
+                .await
+                .expect("found")
+                .expect("baton built it");
+            assert_eq!(found.entrypoint, ["/baton", "operator"]);
+            assert_eq!(found.environment, [("HOME".to_owned(), "/opt/helm".to_owned())]);
+            assert_eq!(found.working_directory, "/opt/helm");
+            assert_eq!(
+                std::fs::read_to_string(found.root.join("opt/helm/watches.yaml")).expect("a file"),
+                "[]"
+            );
+        }
+        assert_eq!(images.find(&other, below.path()).await, Ok(None));
+        for unknown in ["nginx:1", "example.com/x:1", "Not A Name"] {
+            assert_eq!(images.find(unknown, below.path()).await, Ok(None), "{unknown}");
+        }
+    }
+}

@@ -106,10 +106,17 @@ mod processes {
 
     impl World {
         async fn new() -> Self {
-            let scripts = tempfile::tempdir().expect("a directory");
-            let mut options = Options::default();
+            Self::on(tempfile::tempdir().expect("a directory"), None).await
+        }
+
+        /// Starts a world whose scripts are in one directory and whose data, if it is kept, in another.
+        async fn on(scripts: tempfile::TempDir, data: Option<&Path>) -> Self {
+            let mut options = Options {
+                data_dir: data.map(Path::to_owned),
+                ..Options::default()
+            };
             options.node.images = Some(Arc::new(Scripts(scripts.path().to_owned())));
-            let stage = Stage::in_memory(options).await.expect("a stage in memory starts");
+            let stage = Stage::start(options).await.expect("a stage starts");
             let client = stage.client();
             let account = json!({"apiVersion": "v1", "kind": "ServiceAccount",
                 "metadata": {"name": "default", "namespace": "default"}});
@@ -377,5 +384,32 @@ mod processes {
         world.logs_until("f", "here").await;
         world.pod("none", json!({}), json!({})).await;
         world.until("none", |pod| reason(pod) == "ErrImagePull").await;
+    }
+
+    #[tokio::test]
+    async fn pods_are_taken_up_again_when_the_cluster_is_started_again() {
+        let data = tempfile::tempdir().expect("a directory");
+        let world = World::on(tempfile::tempdir().expect("a directory"), Some(data.path())).await;
+        world.script("g", "echo started; sleep 1000");
+        world.pod("g", json!({}), json!({})).await;
+        let before = world.until("g", |pod| status(pod)["ready"] == true).await;
+        let World {
+            stage,
+            client,
+            scripts,
+        } = world;
+        drop(client);
+        stage.stop().await;
+        let world = World::on(scripts, Some(data.path())).await;
+        let after = world
+            .until("g", |pod| {
+                status(pod)["restartCount"] == 1 && status(pod)["ready"] == true
+            })
+            .await;
+        assert_eq!(after["status"]["podIP"], before["status"]["podIP"]);
+        assert_eq!(
+            status(&after)["lastState"]["terminated"]["reason"],
+            "ContainerStatusUnknown"
+        );
     }
 }
