@@ -28,7 +28,7 @@ const LONGEST_BACKLOG: usize = 4096;
 const MOST_REMEMBERED: usize = 4096;
 
 /// How long an event is remembered: as long as upstream does.
-const REMEMBERED_FOR: Duration = Duration::from_secs(600);
+const REMEMBERED_FOR: Duration = Duration::from_mins(10);
 
 /// The longest message of an event, as the API allows it.
 const LONGEST_MESSAGE: usize = 1024;

@@ -13,7 +13,7 @@ use crate::object::Object;
 #[error("{0}")]
 pub struct Missing(pub String);
 
-/// Looks up the ConfigMaps and Secrets that a pod refers to.
+/// Looks up the configuration and secrets that a pod refers to.
 pub trait Lookup {
     /// Returns an object of the pod's namespace.
     fn object(&self, plural: &str, name: &str) -> Option<Value>;
@@ -209,13 +209,12 @@ pub fn expand(text: &str, values: &BTreeMap<String, String>) -> String {
         let name = rest.strip_prefix('(').and_then(|after| after.split_once(')'));
         match name {
             Some((name, after)) => {
-                match values.get(name) {
-                    Some(value) => out.push_str(value),
-                    None => {
-                        out.push_str("$(");
-                        out.push_str(name);
-                        out.push(')');
-                    }
+                if let Some(value) = values.get(name) {
+                    out.push_str(value);
+                } else {
+                    out.push_str("$(");
+                    out.push_str(name);
+                    out.push(')');
                 }
                 rest = after;
             }
@@ -252,6 +251,7 @@ mod tests {
         })
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "`json!` makes values")]
     fn environment(container: Value) -> Result<Vec<String>, String> {
         let given = [("HOME".to_owned(), "/h".to_owned())];
         let all =

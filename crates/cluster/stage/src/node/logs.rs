@@ -95,7 +95,7 @@ impl Wanted {
                 "at most one of `sinceTime` or `sinceSeconds` may be specified",
             )),
             (Some(seconds), None) if seconds < 1 => {
-                invalid("sinceSeconds", seconds, "must be greater than 0")
+                invalid("sinceSeconds", seconds, "must be greater than 0");
             }
             _ => {}
         }

@@ -30,7 +30,7 @@ const LEASE_SECONDS: i64 = 40;
 const RENEWAL: Duration = Duration::from_secs(10);
 
 /// How often the status is written though nothing has changed, as upstream's kubelet does.
-const STATUS_REPORT: Duration = Duration::from_secs(300);
+const STATUS_REPORT: Duration = Duration::from_mins(5);
 
 /// What the node says it has when the machine has less. Simulated pods take nothing of the machine, so a laptop has
 /// room for the requests of a small cluster.

@@ -346,11 +346,7 @@ fn conditions(
     status: &Map<String, Value>,
     now: Timestamp,
 ) -> Vec<Value> {
-    let old: Vec<&Value> = status
-        .get("conditions")
-        .into_iter()
-        .flat_map(|all| items(all))
-        .collect();
+    let old: Vec<&Value> = status.get("conditions").into_iter().flat_map(items).collect();
     let mut written: Vec<Value> = old
         .iter()
         .filter(|one| !OWN_CONDITIONS.contains(&one["type"].as_str().unwrap_or_default()))

@@ -24,7 +24,7 @@ use super::requests::items;
 use super::{Shared, lock};
 use crate::api::Api;
 
-/// How often volumes are looked at again: tokens expire, and ConfigMaps change.
+/// How often volumes are looked at again: tokens expire, and configuration changes.
 const REFRESHED_EVERY: Duration = Duration::from_secs(10);
 
 /// A container and what it runs.

@@ -32,10 +32,10 @@ const LOGS: &str = "stage.baton.dev/simulate-logs";
 const FIRST_BACK_OFF: Duration = Duration::from_secs(10);
 
 /// The longest that it waits.
-const LONGEST_BACK_OFF: Duration = Duration::from_secs(300);
+const LONGEST_BACK_OFF: Duration = Duration::from_mins(5);
 
 /// The longest that an annotation can put something off: what is longer is meant to be `pending`.
-const LONGEST_DELAY: Duration = Duration::from_secs(24 * 3600);
+const LONGEST_DELAY: Duration = Duration::from_hours(24);
 
 /// What becomes of a simulated pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -185,7 +185,7 @@ pub fn observe(pod: &Value, knobs: &Knobs, address: &str, crashes_again: bool, n
             Fate::Unready => running(pod, container, before, false, now),
             Fate::Succeeded => ended(pod, container, before, 0, &knobs.message, now),
             Fate::Failed => ended(pod, container, before, knobs.exit_code, &knobs.message, now),
-            Fate::CrashLoop => crashing(pod, container, before, knobs, crashes_again, now),
+            Fate::CrashLoop => crashing(pod, container, before.as_ref(), knobs, crashes_again, now),
         }
     });
     let ephemeral = items(&spec["ephemeralContainers"]).map(|container| {
@@ -325,16 +325,16 @@ fn ended(
 fn crashing(
     pod: &Value,
     container: &Value,
-    before: Option<Container>,
+    before: Option<&Container>,
     knobs: &Knobs,
     again: bool,
     now: Timestamp,
 ) -> Container {
     let is_crashing = |before: &Container| matches!(&before.state, State::Waiting { reason, .. } if reason == "CrashLoopBackOff");
-    if let Some(before) = before.as_ref().filter(|before| is_crashing(before) && !again) {
+    if let Some(before) = before.filter(|before| is_crashing(before) && !again) {
         return before.clone();
     }
-    let restarts = before.as_ref().map_or(0, |before| before.restarts) + 1;
+    let restarts = before.map_or(0, |before| before.restarts) + 1;
     let name = container["name"].as_str().unwrap_or_default();
     let failed = ended(pod, container, None, knobs.exit_code, &knobs.message, now);
     let State::Terminated(mut end) = failed.state.clone() else {

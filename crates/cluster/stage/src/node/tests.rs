@@ -21,6 +21,7 @@ async fn stage() -> (Stage, Client) {
     (stage, client)
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "`json!` makes values")]
 fn pod(name: &str, annotations: Value, spec: Value) -> Value {
     let mut pod = json!({
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default", "annotations": annotations},
@@ -44,10 +45,10 @@ async fn until(client: &Client, name: &str, is: impl Fn(&Value) -> bool) -> Valu
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     };
-    match tokio::time::timeout(Duration::from_secs(20), wait).await {
-        Ok(pod) => pod,
-        Err(_) => panic!("pod {name} is {:#?}", client.get(PODS, "default", name)),
-    }
+    let Ok(pod) = tokio::time::timeout(Duration::from_secs(20), wait).await else {
+        panic!("pod {name} is {:#?}", client.get(PODS, "default", name));
+    };
+    pod
 }
 
 fn condition<'a>(pod: &'a Value, kind: &str) -> &'a Value {

@@ -23,7 +23,7 @@ const USUAL_MODE: u32 = 0o644;
 /// The mode of tokens, whatever the pod says: they are the machine's user's alone.
 const TOKEN_MODE: u32 = 0o600;
 
-/// Gives tokens of ServiceAccounts.
+/// Gives tokens of service accounts.
 pub trait Tokens {
     /// Returns a token of the pod's ServiceAccount for an audience, that is good for so many seconds.
     fn token(&self, audience: &str, seconds: i64) -> Result<Vec<u8>, String>;
@@ -296,6 +296,7 @@ mod tests {
         }
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "`json!` makes values")]
     fn volume(volume: Value) -> Result<Vec<String>, String> {
         let pod = json!({"metadata": {"name": "p", "namespace": "n", "labels": {"app": "x"}}});
         match read(&pod, &volume, &World, &World)? {

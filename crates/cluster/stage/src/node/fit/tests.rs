@@ -9,6 +9,7 @@ fn node() -> Value {
     })
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "`json!` makes values")]
 fn pod(name: &str, spec: Value) -> Value {
     json!({"metadata": {"name": name, "namespace": "n", "uid": name, "labels": {"app": name}}, "spec": spec})
 }

@@ -20,10 +20,10 @@ use crate::object::Object;
 const FIRST_BACK_OFF: Duration = Duration::from_secs(10);
 
 /// The longest that it waits.
-const LONGEST_BACK_OFF: Duration = Duration::from_secs(300);
+const LONGEST_BACK_OFF: Duration = Duration::from_mins(5);
 
 /// A container that ran so long has proved itself: its failures are forgotten.
-const PROVED_AFTER: Duration = Duration::from_secs(600);
+const PROVED_AFTER: Duration = Duration::from_mins(10);
 
 /// How long a container waits when something that it needs isn't there.
 const OBSTACLE_RETRY: Duration = Duration::from_secs(2);

@@ -159,10 +159,10 @@ mod processes {
                     tokio::time::sleep(Duration::from_millis(5)).await;
                 }
             };
-            match tokio::time::timeout(Duration::from_secs(30), wait).await {
-                Ok(pod) => pod,
-                Err(_) => panic!("pod {name} is {:#?}", self.client.get(PODS, "default", name)),
-            }
+            let Ok(pod) = tokio::time::timeout(Duration::from_secs(30), wait).await else {
+                panic!("pod {name} is {:#?}", self.client.get(PODS, "default", name));
+            };
+            pod
         }
 
         async fn logs(&self, name: &str, query: &str) -> (StatusCode, String) {

@@ -3,6 +3,7 @@ use serde_json::json;
 use super::*;
 use crate::node::pod_status;
 
+#[expect(clippy::needless_pass_by_value, reason = "`json!` makes values")]
 fn pod(annotations: Value) -> Value {
     json!({
         "metadata": {"name": "p", "namespace": "n", "uid": "u", "annotations": annotations, "generation": 1},
