@@ -11,6 +11,7 @@
 pub mod binding;
 pub mod create;
 pub mod delete;
+mod eviction;
 pub mod fields;
 pub mod modify;
 pub mod patch;

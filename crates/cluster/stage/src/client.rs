@@ -8,7 +8,7 @@ use crate::api::patch::PatchType;
 use crate::api::{Answered, Api, Call, Place};
 use crate::caller::Caller;
 use crate::filter::Filter;
-use crate::object::Object;
+use crate::object::{Object, map_of};
 use crate::options::{DeleteOptions, FieldValidation, ListOptions, WriteOptions};
 use crate::selectors::LabelSelector;
 use crate::status::Status;
@@ -192,6 +192,18 @@ impl Client {
             .patch(&self.call(), &place, PatchType::Apply, body.as_bytes(), &options)
             .await?;
         Ok(written.answer.into_value())
+    }
+
+    /// Gives an object that can be scaled another number of replicas.
+    pub async fn rescale(&self, place: &Place, replicas: i64) -> Result<(), Status> {
+        self.api
+            .modify_scale(&self.call(), place, &self.options(), |mut scale| {
+                map_of(map_of(&mut scale).entry("spec").or_insert(Value::Null))
+                    .insert("replicas".into(), replicas.into());
+                Ok(scale)
+            })
+            .await?;
+        Ok(())
     }
 
     /// Deletes an object; whether it was there.

@@ -3,10 +3,14 @@
 //! Each is `observe → decide → act` on one object at a time: [`work`] watches what it needs, keeps a queue of the objects
 //! that have to be looked at, and tries again after failures.
 
+pub mod autoscalers;
 pub mod cluster_roles;
 pub mod conditions;
+pub mod cronjobs;
+pub mod daemonsets;
 pub mod definitions;
 pub mod deployments;
+pub mod disruption;
 pub mod endpoint_slices;
 pub mod endpoints;
 pub mod events;
@@ -59,7 +63,11 @@ impl Controllers {
     /// Starts what makes Pods.
     fn workloads(api: &Arc<Api>) -> Vec<work::Running> {
         vec![
+            work::start(api, autoscalers::Autoscalers::default()),
+            work::start(api, cronjobs::CronJobs::default()),
+            work::start(api, daemonsets::DaemonSets::default()),
             work::start(api, deployments::Deployments::default()),
+            work::start(api, disruption::Disruption::default()),
             work::start(api, jobs::Jobs::default()),
             work::start(api, replicasets::ReplicaSets::default()),
             work::start(api, replicasets::ReplicationControllers::default()),

@@ -152,7 +152,11 @@ enum Step {
     Remove,
 }
 
-fn check_preconditions(place: &Place, object: &Value, options: &DeleteOptions) -> Result<(), Status> {
+pub(super) fn check_preconditions(
+    place: &Place,
+    object: &Value,
+    options: &DeleteOptions,
+) -> Result<(), Status> {
     // The real server names the kind here, where it names the resource everywhere else.
     let named = status::GroupResource {
         group: &place.resource.group,

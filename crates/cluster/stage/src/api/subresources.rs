@@ -18,6 +18,7 @@ impl Api {
         match place.below() {
             None => self.answer_review(call, place, body, options).await,
             Some("binding") => self.bind(call, place, body, options).await,
+            Some("eviction") => self.evict(call, place, body, options).await,
             Some("token") => self.request_token(call, place, body, options).await,
             Some(_) => Err(Status::method_not_allowed()),
         }

@@ -118,13 +118,13 @@ impl StatefulSets {
             self.create_claims(client, set, &pod).await?;
             let name = pod.name().to_owned();
             let made = client.create(PODS, pod).await.map(|_| ());
-            self.tell(client, set, "create", &name, made).await?;
+            self.tell(client, set, "Create", &name, made).await?;
         }
         for pod in plan.update {
             self.create_claims(client, set, &pod).await?;
             let name = pod.name().to_owned();
             let updated = client.update(PODS, pod).await.map(|_| ());
-            self.tell(client, set, "update", &name, updated).await?;
+            self.tell(client, set, "Update", &name, updated).await?;
         }
         for pod in pods {
             if pods::phase(pod) == "Pending" && !pod.is_being_deleted() {
@@ -138,7 +138,7 @@ impl StatefulSets {
                 ..DeleteOptions::default()
             };
             let deleted = client.delete(PODS, pod.namespace(), pod.name(), &options).await;
-            self.tell(client, set, "delete", pod.name(), deleted.map(|_| ()))
+            self.tell(client, set, "Delete", pod.name(), deleted.map(|_| ()))
                 .await?;
         }
         Ok(())
@@ -158,7 +158,7 @@ impl StatefulSets {
                 Err(refusal) if refusal.reason == "AlreadyExists" => continue,
                 Err(refusal) => {
                     let text = format!(
-                        "create Claim {name} for Pod {} in StatefulSet {} failed error: {refusal}",
+                        "Create Claim {name} for Pod {} in StatefulSet {} failed error: {refusal}",
                         pod.name(),
                         set.name()
                     );
@@ -169,7 +169,7 @@ impl StatefulSets {
                 }
             };
             let text = format!(
-                "create Claim {name} Pod {} in StatefulSet {} {text}",
+                "Create Claim {name} Pod {} in StatefulSet {} {text}",
                 pod.name(),
                 set.name()
             );
@@ -188,8 +188,8 @@ impl StatefulSets {
         result: Result<(), Status>,
     ) -> Result<(), Status> {
         let (good, bad) = match verb {
-            "create" => ("SuccessfulCreate", "FailedCreate"),
-            "update" => ("SuccessfulUpdate", "FailedUpdate"),
+            "Create" => ("SuccessfulCreate", "FailedCreate"),
+            "Update" => ("SuccessfulUpdate", "FailedUpdate"),
             _ => ("SuccessfulDelete", "FailedDelete"),
         };
         match &result {
