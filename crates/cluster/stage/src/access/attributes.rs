@@ -1,6 +1,6 @@
 //! What someone wants to do, as authorization sees it.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use crate::caller::Caller;
 use crate::request::{ResourcePath, Verb};
@@ -164,6 +164,7 @@ impl fmt::Display for Refused<'_> {
 pub fn quoted(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
+    // Writing into a text can't fail.
     for character in text.chars() {
         match character {
             '"' | '\\' => {
@@ -179,10 +180,10 @@ pub fn quoted(text: &str) -> String {
             '\u{b}' => quoted.push_str("\\v"),
             ' '..='~' => quoted.push(character),
             _ if character.is_control() && (character as u32) < 0x80 => {
-                quoted.push_str(&format!("\\x{:02x}", character as u32));
+                let _ = write!(quoted, "\\x{:02x}", character as u32);
             }
             _ if character.is_control() || character.is_whitespace() => {
-                quoted.push_str(&format!("\\u{:04x}", character as u32));
+                let _ = write!(quoted, "\\u{:04x}", character as u32);
             }
             _ => quoted.push(character),
         }

@@ -247,7 +247,7 @@ fn reconciled(found: &Value, wanted: &Value) -> Value {
         let place = if path[1].is_empty() {
             &mut object[path[0]]
         } else {
-            &mut map_of(&mut object[path[0]]).entry(path[1]).or_insert(Value::Null)
+            map_of(&mut object[path[0]]).entry(path[1]).or_insert(Value::Null)
         };
         let mut all = place.as_array().cloned().unwrap_or_default();
         let before = all.len();

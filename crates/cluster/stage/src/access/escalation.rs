@@ -109,7 +109,7 @@ impl Access {
             .map(|failure| no_rules(place, failure).message)
             .collect();
         if let Some(failure) = aggregated(&failures) {
-            text.push_str(&format!("; resolution errors: [{failure}]"));
+            text = format!("{text}; resolution errors: [{failure}]");
         }
         Some(text)
     }

@@ -6,6 +6,7 @@ use schema::field_error::FieldPath;
 use serde_json::{Map, Value, json};
 
 use super::attributes::Attributes;
+use super::rbac::rules::Rule;
 use super::tokens::ISSUER;
 use crate::admission::{Operation, Review};
 use crate::api::{Answered, Api, Call, Outcome, Place, Written};
@@ -100,8 +101,8 @@ impl Api {
         let namespace = question["spec"]["namespace"].as_str().unwrap_or_default();
         let (rules, failure) = self.access.rules_for(&call.caller, namespace);
         let mut status = json!({
-            "resourceRules": rules.iter().filter_map(|rule| rule.resource_rule()).collect::<Vec<_>>(),
-            "nonResourceRules": rules.iter().filter_map(|rule| rule.path_rule()).collect::<Vec<_>>(),
+            "resourceRules": rules.iter().filter_map(Rule::resource_rule).collect::<Vec<_>>(),
+            "nonResourceRules": rules.iter().filter_map(Rule::path_rule).collect::<Vec<_>>(),
             "incomplete": false,
         });
         if let Some(failure) = failure {

@@ -295,7 +295,7 @@ mod tests {
         json!({"rules": [{"verbs": ["get", "list"], "apiGroups": [""], "resources": ["pods"]}]})
     }
 
-    fn binding(kind: &str, role: &str, subjects: Value) -> Value {
+    fn binding(kind: &str, role: &str, subjects: &Value) -> Value {
         json!({"roleRef": {"kind": kind, "name": role}, "subjects": subjects})
     }
 
@@ -311,7 +311,7 @@ mod tests {
         policy.put_binding(
             &text("a"),
             &text("readers"),
-            &binding("ClusterRole", "reader", bob),
+            &binding("ClusterRole", "reader", &bob),
         );
         let alice = Caller::named("alice", &["devs"]);
         assert!(policy.decide(&alice, &pods("a")).allowed);
@@ -322,7 +322,7 @@ mod tests {
             "RBAC: allowed by RoleBinding \"readers/a\" of ClusterRole \"reader\" to Group \"devs\""
         );
         let all = json!([{"kind": "Group", "name": "devs"}]);
-        policy.put_binding(&text(""), &text("all"), &binding("ClusterRole", "reader", all));
+        policy.put_binding(&text(""), &text("all"), &binding("ClusterRole", "reader", &all));
         assert!(policy.decide(&alice, &pods("")).allowed && policy.decide(&alice, &pods("b")).allowed);
         policy.remove_binding(&text(""), &text("all"));
         assert!(!policy.decide(&alice, &pods("b")).allowed);
@@ -333,7 +333,7 @@ mod tests {
         let mut policy = Policy::default();
         policy.put_role(&text("a"), &text("reader"), &reader());
         let subjects = json!([{"kind": "ServiceAccount", "name": "robot"}]);
-        policy.put_binding(&text("a"), &text("robots"), &binding("Role", "reader", subjects));
+        policy.put_binding(&text("a"), &text("robots"), &binding("Role", "reader", &subjects));
         let robot = Caller::named("system:serviceaccount:a:robot", &[]);
         let other = Caller::named("system:serviceaccount:b:robot", &[]);
         assert!(policy.decide(&robot, &pods("a")).allowed && !policy.decide(&other, &pods("a")).allowed);
@@ -346,14 +346,14 @@ mod tests {
         policy.put_binding(
             &text(""),
             &text("one"),
-            &binding("ClusterRole", "none", subjects()),
+            &binding("ClusterRole", "none", &subjects()),
         );
         let bob = Caller::named("bob", &[]);
         assert_eq!(
             policy.decide(&bob, &pods("a")).reason,
             "RBAC: clusterrole.rbac.authorization.k8s.io \"none\" not found"
         );
-        policy.put_binding(&text("a"), &text("two"), &binding("Role", "gone", subjects()));
+        policy.put_binding(&text("a"), &text("two"), &binding("Role", "gone", &subjects()));
         assert_eq!(
             policy.decide(&bob, &pods("a")).reason,
             "RBAC: [clusterrole.rbac.authorization.k8s.io \"none\" not found, role.rbac.authorization.k8s.io \

@@ -245,8 +245,8 @@ pub fn missing(own: &[Rule], wanted: &[Rule]) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn rule(value: Value) -> Rule {
-        Rule::read(&value)
+    fn rule(value: &Value) -> Rule {
+        Rule::read(value)
     }
 
     fn on(verb: &str, group: &str, resource: &str, below: &str, name: &str) -> Attributes {
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_rule_allows_its_verbs_on_its_resources() {
-        let pods = rule(json!({"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}));
+        let pods = rule(&json!({"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}));
         assert!(pods.allows(&on("get", "", "pods", "", "a")));
         assert!(!pods.allows(&on("list", "", "pods", "", "")));
         assert!(!pods.allows(&on("get", "apps", "pods", "", "a")));
@@ -264,14 +264,14 @@ mod tests {
 
     #[test]
     fn subresources_are_named_or_all_of_a_name() {
-        let log = rule(json!({"verbs": ["get"], "apiGroups": [""], "resources": ["pods/log"]}));
+        let log = rule(&json!({"verbs": ["get"], "apiGroups": [""], "resources": ["pods/log"]}));
         assert!(log.allows(&on("get", "", "pods", "log", "a")));
         assert!(!log.allows(&on("get", "", "pods", "", "a")));
-        let scale = rule(json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*/scale"]}));
+        let scale = rule(&json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*/scale"]}));
         assert!(scale.allows(&on("update", "apps", "deployments", "scale", "a")));
         assert!(!scale.allows(&on("update", "apps", "deployments", "status", "a")));
         assert!(!scale.allows(&on("get", "apps", "deployments", "", "a")));
-        let all = rule(json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}));
+        let all = rule(&json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}));
         assert!(all.allows(&on("x", "apps", "deployments", "status", "a")));
         assert!(!all.allows(&Attributes::path("get", "/version")));
     }
@@ -279,7 +279,7 @@ mod tests {
     #[test]
     fn names_limit_a_rule() {
         let one = rule(
-            json!({"verbs": ["*"], "apiGroups": [""], "resources": ["secrets"], "resourceNames": ["a"]}),
+            &json!({"verbs": ["*"], "apiGroups": [""], "resources": ["secrets"], "resourceNames": ["a"]}),
         );
         assert!(one.allows(&on("get", "", "secrets", "", "a")));
         assert!(!one.allows(&on("get", "", "secrets", "", "b")));
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn paths_end_in_a_star_or_are_exact() {
-        let paths = rule(json!({"verbs": ["get"], "nonResourceURLs": ["/healthz", "/api/*"]}));
+        let paths = rule(&json!({"verbs": ["get"], "nonResourceURLs": ["/healthz", "/api/*"]}));
         for (path, allowed) in [
             ("/healthz", true),
             ("/healthz/etcd", false),
@@ -298,22 +298,24 @@ mod tests {
         ] {
             assert_eq!(paths.allows(&Attributes::path("get", path)), allowed, "{path}");
         }
-        let all = rule(json!({"verbs": ["*"], "nonResourceURLs": ["*"]}));
+        let all = rule(&json!({"verbs": ["*"], "nonResourceURLs": ["*"]}));
         assert!(all.allows(&Attributes::path("post", "/x")));
     }
 
     #[test]
     fn what_is_missing_is_told_in_short() {
         let own = [rule(
-            json!({"verbs": ["get", "list"], "apiGroups": [""], "resources": ["pods", "*/scale"]}),
+            &json!({"verbs": ["get", "list"], "apiGroups": [""], "resources": ["pods", "*/scale"]}),
         )];
         let wanted = [
             rule(
-                json!({"verbs": ["get", "watch", "delete"], "apiGroups": [""], "resources": ["pods", "secrets"]}),
+                &json!({"verbs": ["get", "watch", "delete"], "apiGroups": [""], "resources": ["pods", "secrets"]}),
             ),
-            rule(json!({"verbs": ["get"], "apiGroups": [""], "resources": ["replicationcontrollers/scale"]})),
-            rule(json!({"verbs": ["get"], "nonResourceURLs": ["/metrics"]})),
-            rule(json!({"verbs": ["get"], "apiGroups": ["a"], "resources": ["b"], "resourceNames": ["c"]})),
+            rule(
+                &json!({"verbs": ["get"], "apiGroups": [""], "resources": ["replicationcontrollers/scale"]}),
+            ),
+            rule(&json!({"verbs": ["get"], "nonResourceURLs": ["/metrics"]})),
+            rule(&json!({"verbs": ["get"], "apiGroups": ["a"], "resources": ["b"], "resourceNames": ["c"]})),
         ];
         insta::assert_snapshot!(missing(&own, &wanted).join("\n"), @r#"
         {APIGroups:[""], Resources:["pods"], Verbs:["watch" "delete"]}
