@@ -197,7 +197,7 @@ impl Client {
     /// Gives an object that can be scaled another number of replicas.
     pub async fn rescale(&self, place: &Place, replicas: i64) -> Result<(), Status> {
         self.api
-            .modify_scale(&self.call(), place, &self.options(), |mut scale| {
+            .modify_scale(&self.call(), place, &Self::options(), |mut scale| {
                 map_of(map_of(&mut scale).entry("spec").or_insert(Value::Null))
                     .insert("replicas".into(), replicas.into());
                 Ok(scale)
