@@ -7,7 +7,7 @@
 mod certificates;
 mod claims;
 mod disabled;
-mod pods;
+pub(crate) mod pods;
 mod reset;
 mod rows;
 mod services;

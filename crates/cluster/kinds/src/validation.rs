@@ -1,22 +1,144 @@
 //! What an object may not be, in the words of the API server.
+//!
+//! Objects come decoded, defaulted and prepared, in the version in which they are stored. A check reads them and reports
+//! faults in the order in which the real server does; where that walks a map in no order, ours is the order of its keys.
+//!
+//! - `report`, `reading`: where a field is, what is wrong with it, and how objects are read
+//! - `syntax`, `selectors`, `metadata`, `resources`: what many kinds share
+//! - `internal`, `difference`: parts of objects and their differences as errors show them
+//! - `pods` and what pods are made of: `containers`, `environment`, `probes`, `volumes`, `security`, `placement`
+//! - the other kinds, by what they are about
+
+mod access;
+mod claims;
+mod config;
+mod containers;
+mod difference;
+mod environment;
+mod go_json;
+mod internal;
+mod jobs;
+mod metadata;
+mod placement;
+mod pods;
+mod probes;
+mod reading;
+mod report;
+mod resources;
+mod security;
+mod selectors;
+mod services;
+mod syntax;
+#[cfg(test)]
+mod tests;
+mod volumes;
+mod workloads;
 
 use schema::FieldError;
 use serde_json::Value;
 
+use self::report::Errors;
+
 /// Returns what is wrong with a new object.
-pub fn validate_create(_group: &str, _kind: &str, _object: &Value) -> Vec<FieldError> {
-    Vec::new()
+pub fn validate_create(group: &str, kind: &str, object: &Value) -> Vec<FieldError> {
+    let mut errors = Errors::default();
+    create(&mut errors, group, kind, reading::fields(object));
+    errors.into_vec()
+}
+
+fn create(errors: &mut Errors, group: &str, kind: &str, object: &crate::tree::Fields) {
+    match (group, kind) {
+        ("", "Pod") => pods::check(errors, object),
+        ("", "PodTemplate") => workloads::pod_template(errors, object, None),
+        ("", "ReplicationController") => workloads::replication_controller(errors, object, None),
+        ("", "ConfigMap") => config::config_map(errors, object, None),
+        ("", "Secret") => config::secret(errors, object, None),
+        ("", "ServiceAccount") => config::service_account(errors, object, None),
+        ("", "Service") => services::check(errors, object),
+        ("", "PersistentVolumeClaim") => claims::check(errors, object),
+        ("apps", "Deployment") => workloads::deployment(errors, object, None),
+        ("apps", "ReplicaSet") => workloads::replica_set(errors, object, None),
+        ("apps", "StatefulSet") => workloads::check_stateful(errors, object),
+        ("apps", "DaemonSet") => workloads::daemon_set(errors, object, None),
+        ("apps", "ControllerRevision") => workloads::controller_revision(errors, object, None),
+        ("batch", "Job") => jobs::check(errors, object),
+        ("batch", "CronJob") => jobs::cron_job(errors, object, None),
+        ("rbac.authorization.k8s.io", "Role") => access::role(errors, object, None),
+        ("rbac.authorization.k8s.io", "ClusterRole") => access::cluster_role(errors, object, None),
+        ("rbac.authorization.k8s.io", kind) => access::binding(errors, kind, object, None),
+        _ => metadata::check(errors, group, kind, object),
+    }
 }
 
 /// Returns what is wrong with an update of an object, through the object itself (`None`) or a subresource.
 pub fn validate_update(
-    _group: &str,
-    _kind: &str,
-    _subresource: Option<&str>,
-    _new: &Value,
-    _old: &Value,
+    group: &str,
+    kind: &str,
+    subresource: Option<&str>,
+    new: &Value,
+    old: &Value,
 ) -> Vec<FieldError> {
-    Vec::new()
+    let mut errors = Errors::default();
+    let (new, old) = (reading::fields(new), reading::fields(old));
+    match subresource {
+        None | Some("scale") => update(&mut errors, group, kind, new, old),
+        Some(below) => update_below(&mut errors, group, kind, below, new, old),
+    }
+    errors.into_vec()
+}
+
+fn update(
+    errors: &mut Errors,
+    group: &str,
+    kind: &str,
+    new: &crate::tree::Fields,
+    old: &crate::tree::Fields,
+) {
+    match (group, kind) {
+        ("", "Pod") => pods::check_update(errors, new, old),
+        ("", "PodTemplate") => workloads::pod_template(errors, new, Some(old)),
+        ("", "ReplicationController") => workloads::replication_controller(errors, new, Some(old)),
+        ("", "ConfigMap") => config::config_map(errors, new, Some(old)),
+        ("", "Secret") => config::secret(errors, new, Some(old)),
+        ("", "ServiceAccount") => config::service_account(errors, new, Some(old)),
+        ("", "Service") => services::check_update(errors, new, old),
+        ("", "PersistentVolumeClaim") => claims::check_update(errors, new, old),
+        ("apps", "Deployment") => workloads::deployment(errors, new, Some(old)),
+        ("apps", "ReplicaSet") => workloads::replica_set(errors, new, Some(old)),
+        ("apps", "StatefulSet") => workloads::update_stateful(errors, new, old),
+        ("apps", "DaemonSet") => workloads::daemon_set(errors, new, Some(old)),
+        ("apps", "ControllerRevision") => workloads::controller_revision(errors, new, Some(old)),
+        ("batch", "Job") => jobs::check_update(errors, new, old),
+        ("batch", "CronJob") => jobs::cron_job(errors, new, Some(old)),
+        ("rbac.authorization.k8s.io", "Role") => access::role(errors, new, Some(old)),
+        ("rbac.authorization.k8s.io", "ClusterRole") => access::cluster_role(errors, new, Some(old)),
+        ("rbac.authorization.k8s.io", kind) => access::binding(errors, kind, new, Some(old)),
+        _ => metadata::check_update(errors, group, new, old),
+    }
+}
+
+fn update_below(
+    errors: &mut Errors,
+    group: &str,
+    kind: &str,
+    below: &str,
+    new: &crate::tree::Fields,
+    old: &crate::tree::Fields,
+) {
+    match (group, kind, below) {
+        ("", "Pod", "status") => pods::check_status(errors, new, old),
+        ("", "Pod", "ephemeralcontainers") => pods::check_ephemeral(errors, new, old),
+        ("", "Pod", "resize") => pods::check_resize(errors, new, old),
+        ("", "ReplicationController", "status") => workloads::replicas_status(errors, group, new, old),
+        ("", "Service", "status") => services::check_status(errors, new, old),
+        ("", "PersistentVolumeClaim", "status") => claims::check_status(errors, new, old),
+        ("apps", "Deployment", "status") => workloads::deployment_status(errors, new, old),
+        ("apps", "ReplicaSet", "status") => workloads::replicas_status(errors, group, new, old),
+        ("apps", "StatefulSet", "status") => workloads::check_stateful_status(errors, new, old),
+        ("apps", "DaemonSet", "status") => workloads::daemon_set_status(errors, new, old),
+        ("batch", "Job", "status") => jobs::check_status(errors, new, old),
+        _ => metadata::check_update(errors, group, new, old),
+    }
 }
 
 /// Returns what a person should know about an object that is allowed, as the `Warning` headers say it.

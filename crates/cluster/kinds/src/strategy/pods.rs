@@ -50,7 +50,7 @@ pub(super) fn prepare_for_create(pod: &mut Fields) {
 }
 
 /// Returns how sure a pod can be of its resources.
-fn quality_of_service(spec: &Fields) -> &'static str {
+pub(crate) fn quality_of_service(spec: &Fields) -> &'static str {
     let mut requests = BTreeMap::new();
     let mut limits = BTreeMap::new();
     let mut is_guaranteed = true;

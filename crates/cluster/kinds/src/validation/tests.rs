@@ -1,0 +1,1 @@
+//! Objects that a real server refused, and what it said of them.
