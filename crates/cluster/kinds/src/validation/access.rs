@@ -13,6 +13,9 @@ fn rules(errors: &mut Errors, object: &Fields, is_namespaced: bool) {
     let rules = Path::new("rules");
     for (index, rule) in object.numbered("rules") {
         let path = rules.index(index);
+        if rule.is_zero("verbs") {
+            errors.required(&path.child("verbs"), "verbs must contain at least one value");
+        }
         if !rule.is_zero("nonResourceURLs") {
             let path = path.child("nonResourceURLs");
             let shown = || listed(rule.get("nonResourceURLs"));
@@ -46,16 +49,6 @@ fn rules(errors: &mut Errors, object: &Fields, is_namespaced: bool) {
     }
 }
 
-/// Checks what rules that are written beside the types demand; they are judged last.
-fn verbs(errors: &mut Errors, object: &Fields) {
-    let rules = Path::new("rules");
-    for (index, rule) in object.numbered("rules") {
-        if rule.is_zero("verbs") {
-            errors.required(&rules.index(index).child("verbs"), "");
-        }
-    }
-}
-
 /// Checks a Role; `old` is the one that it replaces.
 pub(super) fn role(errors: &mut Errors, object: &Fields, old: Option<&Fields>) {
     metadata::check(errors, GROUP, "Role", object);
@@ -63,7 +56,6 @@ pub(super) fn role(errors: &mut Errors, object: &Fields, old: Option<&Fields>) {
     if let Some(old) = old {
         metadata::check_update(errors, GROUP, object, old);
     }
-    verbs(errors, object);
 }
 
 /// Checks a ClusterRole; `old` is the one that it replaces.
@@ -95,7 +87,6 @@ pub(super) fn cluster_role(errors: &mut Errors, object: &Fields, old: Option<&Fi
     if let Some(old) = old {
         metadata::check_update(errors, GROUP, object, old);
     }
-    verbs(errors, object);
 }
 
 /// Checks a RoleBinding or a ClusterRoleBinding; `old` is the one that it replaces.
@@ -110,7 +101,9 @@ pub(super) fn binding(errors: &mut Errors, kind: &str, object: &Fields, old: Opt
     let kinds: &[&str] = if is_namespaced { &["Role", "ClusterRole"] } else { &["ClusterRole"] };
     errors.one_of_if_set(&path.child("kind"), Some(role.text("kind")), kinds);
     let name = role.text("name");
-    if !name.is_empty() {
+    if name.is_empty() {
+        errors.required(&path.child("name"), "");
+    } else {
         errors.faults(&path.child("name"), name, syntax::path_segment(name));
     }
     subjects(errors, object, is_namespaced);
@@ -125,16 +118,6 @@ pub(super) fn binding(errors: &mut Errors, kind: &str, object: &Fields, old: Opt
             );
         }
     }
-    // These come from rules that are written beside the types, which are judged last.
-    if name.is_empty() {
-        errors.required(&path.child("name"), "");
-    }
-    let list = Path::new("subjects");
-    for (index, subject) in object.numbered("subjects") {
-        if subject.is_zero("name") {
-            errors.required(&list.index(index).child("name"), "");
-        }
-    }
 }
 
 fn subjects(errors: &mut Errors, object: &Fields, is_namespaced: bool) {
@@ -143,6 +126,9 @@ fn subjects(errors: &mut Errors, object: &Fields, is_namespaced: bool) {
         let path = list.index(index);
         let (name, group) = (subject.text("name"), subject.text("apiGroup"));
         let group_path = path.child("apiGroup");
+        if name.is_empty() {
+            errors.required(&path.child("name"), "");
+        }
         match subject.text("kind") {
             "ServiceAccount" => {
                 if !name.is_empty() {

@@ -47,6 +47,12 @@ impl Scanner<'_> {
         }
     }
 
+    /// Says what is wrong inside a word, a number or an escape, which Go lets the end of text end like a space.
+    fn wrong_within(&self, context: &str) -> String {
+        let sign = shown(self.peek().unwrap_or(b' '));
+        format!("invalid character {sign} {context}")
+    }
+
     fn wrong(&self, context: &str) -> String {
         match self.peek() {
             None => "unexpected end of JSON input".to_owned(),
@@ -142,12 +148,12 @@ impl Scanner<'_> {
                             self.at += 1;
                             for _ in 0..4 {
                                 if !self.peek().is_some_and(|byte| byte.is_ascii_hexdigit()) {
-                                    return Err(self.wrong("in \\u hexadecimal character escape"));
+                                    return Err(self.wrong_within("in \\u hexadecimal character escape"));
                                 }
                                 self.at += 1;
                             }
                         }
-                        _ => return Err(self.wrong("in string escape code")),
+                        _ => return Err(self.wrong_within("in string escape code")),
                     }
                 }
                 None | Some(0..=0x1f) => return Err(self.wrong("in string literal")),
@@ -161,7 +167,7 @@ impl Scanner<'_> {
         for expected in word.bytes().skip(1) {
             if self.peek() != Some(expected) {
                 let expected = shown(expected);
-                return Err(self.wrong(&format!("in literal {word} (expecting {expected})")));
+                return Err(self.wrong_within(&format!("in literal {word} (expecting {expected})")));
             }
             self.at += 1;
         }
@@ -170,7 +176,7 @@ impl Scanner<'_> {
 
     fn digits(&mut self, context: &str) -> Scanned {
         if !self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
-            return Err(self.wrong(context));
+            return Err(self.wrong_within(context));
         }
         while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
             self.at += 1;

@@ -211,7 +211,8 @@ impl Writer {
             (Holds::Pointer(inner), Some(value)) => self.value(inner, Some(value)),
             (Holds::List(inner), Some(Value::Array(items))) => {
                 if items.is_empty() {
-                    self.out.push_str("null");
+                    // What was stored once has no empty lists, and differences are with what was stored.
+                    self.out.push_str(if self.indent.is_some() { "null" } else { "[]" });
                     return;
                 }
                 self.open('[');

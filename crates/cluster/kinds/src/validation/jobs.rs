@@ -388,16 +388,14 @@ pub(super) fn cron_job(errors: &mut Errors, object: &Fields, old: Option<&Fields
             "must be no more than 52 characters",
         );
     }
-    // This comes from a rule that is written beside the type, which is judged last.
-    if object.at("spec").is_zero("schedule") {
-        errors.required(&SPEC.child("schedule"), "");
-    }
 }
 
 fn cron_spec(errors: &mut Errors, spec: &Fields, old: Option<&Fields>) {
     let text = spec.text("schedule");
     let path = SPEC.child("schedule");
-    if !text.is_empty() {
+    if text.is_empty() {
+        errors.required(&path, "");
+    } else {
         if let Some(fault) = schedule::fault(text) {
             errors.invalid(&path, text, fault);
         }

@@ -118,7 +118,8 @@ pub(super) fn quota_name(errors: &mut Errors, path: &Path<'_>, resource: &str) {
 
 /// Returns the text of a quantity, which may have been written as a number.
 pub(super) fn quantity_text(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    bundle::rendering::quantity::canonical(&text).unwrap_or(text)
 }
 
 /// Checks an amount of a resource.

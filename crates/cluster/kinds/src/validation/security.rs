@@ -232,7 +232,7 @@ pub(super) fn of_pod(errors: &mut Errors, path: &Path<'_>, spec: &Fields, option
     errors.one_of_if_set(
         &path.child("seLinuxChangePolicy"),
         context.set_text("seLinuxChangePolicy"),
-        &["MountOption", "Recursive"],
+        &["Recursive"],
     );
 }
 

@@ -301,8 +301,13 @@ pub(super) fn replication_controller(errors: &mut Errors, object: &Fields, old: 
         Some(old) => metadata::check_update(errors, "", object, old),
     }
     let spec = object.at("spec");
+    numbers(errors, &SPEC, spec, &["minReadySeconds"]);
     if spec.is_zero("selector") {
         errors.required(&SPEC.child("selector"), "");
+    }
+    match spec.set_number("replicas") {
+        None => errors.required(&SPEC.child("replicas"), ""),
+        Some(replicas) => errors.not_negative(&SPEC.child("replicas"), replicas),
     }
     let path = SPEC.child("template");
     let template = spec.at("template");
@@ -320,12 +325,6 @@ pub(super) fn replication_controller(errors: &mut Errors, object: &Fields, old: 
     } else {
         errors.required(&path, "");
     }
-    // These come from rules that are written beside the type, which are judged last.
-    match spec.set_number("replicas") {
-        None => errors.required(&SPEC.child("replicas"), ""),
-        Some(replicas) => errors.not_negative(&SPEC.child("replicas"), replicas),
-    }
-    numbers(errors, &SPEC, spec, &["minReadySeconds"]);
 }
 
 /// Checks a DaemonSet; `old` is the one that it replaces.
