@@ -59,23 +59,13 @@ impl Quantity {
     }
 
     /// Returns whether it is less than nothing.
-    pub(crate) fn is_negative(self) -> bool {
+    pub fn is_negative(self) -> bool {
         self.nanos < 0
     }
 
     /// Returns whether it has no fraction; only thousandths count.
-    pub(crate) fn is_whole(self) -> bool {
+    pub fn is_whole(self) -> bool {
         self.thousandths() % 1_000 == 0
-    }
-
-    /// Returns it as a whole number, rounded up.
-    pub(crate) fn value(self) -> i128 {
-        rounded_up(self.nanos, NANOS)
-    }
-
-    /// Returns how many thousandths it has, rounded up.
-    pub(crate) fn thousandths(self) -> i128 {
-        rounded_up(self.nanos, NANOS_OF_MILLI)
     }
 
     /// Returns whether it is anything but 0.
@@ -142,12 +132,6 @@ impl Quantity {
         let exact = format!("{}n", self.nanos);
         quantity::canonical(&exact).unwrap_or(exact)
     }
-}
-
-/// Divides and rounds away from 0.
-fn rounded_up(number: i128, unit: i128) -> i128 {
-    let whole = number / unit;
-    if number % unit == 0 { whole } else { whole + number.signum() }
 }
 
 fn power_of_ten(exponent: i32) -> Option<i128> {

@@ -10,15 +10,21 @@
 //! - the other kinds, by what they are about
 
 mod access;
+mod admission;
+mod autoscaling;
 mod claims;
+mod cluster;
 mod config;
 mod containers;
 mod difference;
 mod environment;
+mod extension;
 mod go_json;
 mod internal;
 mod jobs;
+mod limits;
 mod metadata;
+mod network;
 mod placement;
 mod pods;
 mod probes;
@@ -28,6 +34,7 @@ mod resources;
 mod security;
 mod selectors;
 mod services;
+mod storage;
 mod syntax;
 #[cfg(test)]
 mod tests;
@@ -38,6 +45,7 @@ use schema::FieldError;
 use serde_json::Value;
 
 use self::report::Errors;
+use crate::tree::Fields;
 
 /// Returns what is wrong with a new object.
 pub fn validate_create(group: &str, kind: &str, object: &Value) -> Vec<FieldError> {
@@ -46,7 +54,7 @@ pub fn validate_create(group: &str, kind: &str, object: &Value) -> Vec<FieldErro
     errors.into_vec()
 }
 
-fn create(errors: &mut Errors, group: &str, kind: &str, object: &crate::tree::Fields) {
+fn create(errors: &mut Errors, group: &str, kind: &str, object: &Fields) {
     match (group, kind) {
         ("", "Pod") => pods::check(errors, object),
         ("", "PodTemplate") => workloads::pod_template(errors, object, None),
@@ -66,6 +74,48 @@ fn create(errors: &mut Errors, group: &str, kind: &str, object: &crate::tree::Fi
         ("rbac.authorization.k8s.io", "Role") => access::role(errors, object, None),
         ("rbac.authorization.k8s.io", "ClusterRole") => access::cluster_role(errors, object, None),
         ("rbac.authorization.k8s.io", kind) => access::binding(errors, kind, object, None),
+        ("", "Endpoints") => network::endpoints(errors, object, None),
+        ("", "LimitRange") => limits::range(errors, object, None),
+        ("", "ResourceQuota") => limits::quota(errors, object, None),
+        ("", "Node") => cluster::node(errors, object, None),
+        ("" | "events.k8s.io", "Event") => cluster::event(errors, group, object, None),
+        ("", "PersistentVolume") => storage::volume(errors, object, None),
+        ("discovery.k8s.io", "EndpointSlice") => network::slice(errors, object, None),
+        ("networking.k8s.io", "Ingress") => network::ingress(errors, object, None),
+        ("networking.k8s.io", "IngressClass") => network::ingress_class(errors, object, None),
+        ("networking.k8s.io", "NetworkPolicy") => network::policy(errors, object, None),
+        ("storage.k8s.io", "StorageClass") => storage::class(errors, object, None),
+        ("storage.k8s.io", "VolumeAttributesClass") => storage::attributes_class(errors, object, None),
+        ("storage.k8s.io", "CSIDriver") => storage::csi_driver(errors, object, None),
+        ("storage.k8s.io", "CSINode") => storage::csi_node(errors, object, None),
+        ("storage.k8s.io", "VolumeAttachment") => storage::attachment(errors, object, None),
+        ("storage.k8s.io", "CSIStorageCapacity") => storage::capacity(errors, object, None),
+        ("autoscaling", "HorizontalPodAutoscaler") => autoscaling::autoscaler(errors, object, None),
+        ("policy", "PodDisruptionBudget") => autoscaling::budget(errors, object, None),
+        ("coordination.k8s.io", "Lease") => cluster::lease(errors, object, None),
+        ("scheduling.k8s.io", "PriorityClass") => cluster::priority_class(errors, object, None),
+        ("node.k8s.io", "RuntimeClass") => cluster::runtime_class(errors, object, None),
+        (
+            "admissionregistration.k8s.io",
+            "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration",
+        ) => admission::webhooks(errors, kind, object, None),
+        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy") => {
+            admission::validating_policy(errors, object, None);
+        }
+        ("admissionregistration.k8s.io", "MutatingAdmissionPolicy") => {
+            admission::mutating_policy(errors, object, None);
+        }
+        (
+            "admissionregistration.k8s.io",
+            "ValidatingAdmissionPolicyBinding" | "MutatingAdmissionPolicyBinding",
+        ) => admission::binding(errors, kind, object),
+        ("apiregistration.k8s.io", "APIService") => extension::api_service(errors, object, None),
+        ("flowcontrol.apiserver.k8s.io", "FlowSchema") => extension::flow_schema(errors, object),
+        ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration") => {
+            extension::priority_level(errors, object);
+        }
+        ("", "Namespace") => cluster::namespace(errors, object),
+        ("certificates.k8s.io", "CertificateSigningRequest") => extension::signing_request(errors, object),
         _ => metadata::check(errors, group, kind, object),
     }
 }
@@ -91,8 +141,8 @@ fn update(
     errors: &mut Errors,
     group: &str,
     kind: &str,
-    new: &crate::tree::Fields,
-    old: &crate::tree::Fields,
+    new: &Fields,
+    old: &Fields,
 ) {
     match (group, kind) {
         ("", "Pod") => pods::check_update(errors, new, old),
@@ -113,6 +163,46 @@ fn update(
         ("rbac.authorization.k8s.io", "Role") => access::role(errors, new, Some(old)),
         ("rbac.authorization.k8s.io", "ClusterRole") => access::cluster_role(errors, new, Some(old)),
         ("rbac.authorization.k8s.io", kind) => access::binding(errors, kind, new, Some(old)),
+        ("", "Endpoints") => network::endpoints(errors, new, Some(old)),
+        ("", "LimitRange") => limits::range(errors, new, Some(old)),
+        ("", "ResourceQuota") => limits::quota(errors, new, Some(old)),
+        ("", "Node") => cluster::node(errors, new, Some(old)),
+        ("" | "events.k8s.io", "Event") => cluster::event(errors, group, new, Some(old)),
+        ("", "PersistentVolume") => storage::volume(errors, new, Some(old)),
+        ("discovery.k8s.io", "EndpointSlice") => network::slice(errors, new, Some(old)),
+        ("networking.k8s.io", "Ingress") => network::ingress(errors, new, Some(old)),
+        ("networking.k8s.io", "IngressClass") => network::ingress_class(errors, new, Some(old)),
+        ("networking.k8s.io", "NetworkPolicy") => network::policy(errors, new, Some(old)),
+        ("storage.k8s.io", "StorageClass") => storage::class(errors, new, Some(old)),
+        ("storage.k8s.io", "VolumeAttributesClass") => storage::attributes_class(errors, new, Some(old)),
+        ("storage.k8s.io", "CSIDriver") => storage::csi_driver(errors, new, Some(old)),
+        ("storage.k8s.io", "CSINode") => storage::csi_node(errors, new, Some(old)),
+        ("storage.k8s.io", "VolumeAttachment") => storage::attachment(errors, new, Some(old)),
+        ("storage.k8s.io", "CSIStorageCapacity") => storage::capacity(errors, new, Some(old)),
+        ("autoscaling", "HorizontalPodAutoscaler") => autoscaling::autoscaler(errors, new, Some(old)),
+        ("policy", "PodDisruptionBudget") => autoscaling::budget(errors, new, Some(old)),
+        ("coordination.k8s.io", "Lease") => cluster::lease(errors, new, Some(old)),
+        ("scheduling.k8s.io", "PriorityClass") => cluster::priority_class(errors, new, Some(old)),
+        ("node.k8s.io", "RuntimeClass") => cluster::runtime_class(errors, new, Some(old)),
+        (
+            "admissionregistration.k8s.io",
+            "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration",
+        ) => admission::webhooks(errors, kind, new, Some(old)),
+        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy") => {
+            admission::validating_policy(errors, new, Some(old));
+        }
+        ("admissionregistration.k8s.io", "MutatingAdmissionPolicy") => {
+            admission::mutating_policy(errors, new, Some(old));
+        }
+        (
+            "admissionregistration.k8s.io",
+            "ValidatingAdmissionPolicyBinding" | "MutatingAdmissionPolicyBinding",
+        ) => admission::binding(errors, kind, new),
+        ("apiregistration.k8s.io", "APIService") => extension::api_service(errors, new, Some(old)),
+        ("flowcontrol.apiserver.k8s.io", "FlowSchema") => extension::flow_schema(errors, new),
+        ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration") => {
+            extension::priority_level(errors, new);
+        }
         _ => metadata::check_update(errors, group, new, old),
     }
 }
@@ -122,8 +212,8 @@ fn update_below(
     group: &str,
     kind: &str,
     below: &str,
-    new: &crate::tree::Fields,
-    old: &crate::tree::Fields,
+    new: &Fields,
+    old: &Fields,
 ) {
     match (group, kind, below) {
         ("", "Pod", "status") => pods::check_status(errors, new, old),
@@ -137,6 +227,19 @@ fn update_below(
         ("apps", "StatefulSet", "status") => workloads::check_stateful_status(errors, new, old),
         ("apps", "DaemonSet", "status") => workloads::daemon_set_status(errors, new, old),
         ("batch", "Job", "status") => jobs::check_status(errors, new, old),
+        ("", "Namespace", "status") => cluster::namespace_status(errors, new, old),
+        ("", "Namespace", "finalize") => cluster::namespace_finalizers(errors, new, old),
+        ("", "ResourceQuota", "status") => limits::quota_status(errors, new, old),
+        ("", "Node", "status") => cluster::node(errors, new, Some(old)),
+        ("networking.k8s.io", "Ingress", "status") => network::ingress_status(errors, new, old),
+        ("autoscaling", "HorizontalPodAutoscaler", "status") => {
+            autoscaling::autoscaler_status(errors, new, old);
+        }
+        ("policy", "PodDisruptionBudget", "status") => autoscaling::budget_status(errors, new, old),
+        ("storage.k8s.io", "VolumeAttachment", "status") => storage::attachment(errors, new, Some(old)),
+        ("apiregistration.k8s.io", "APIService", "status") => {
+            extension::api_service_status(errors, new, old);
+        }
         _ => metadata::check_update(errors, group, new, old),
     }
 }

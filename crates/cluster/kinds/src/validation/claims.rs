@@ -327,9 +327,9 @@ fn resource_key(errors: &mut Errors, path: &Path<'_>, resource: &str) -> bool {
 
 /// Checks that an amount isn't below 0, as the server says it of volumes.
 pub(super) fn basic(errors: &mut Errors, path: &Path<'_>, amount: &Value) -> bool {
-    let value = Quantity::read(&resources::quantity_text(amount)).value();
+    let value = Quantity::read(&resources::quantity_text(amount)).whole();
     if value < 0 {
-        errors.invalid(path, Raw(value.to_string()), "must be a valid resource quantity");
+        errors.invalid(path, value, "must be a valid resource quantity");
     }
     value >= 0
 }

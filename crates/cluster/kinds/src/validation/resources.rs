@@ -169,8 +169,8 @@ pub(super) fn requirements(
             has_pages = true;
             let (text, size) = (quantity_text(value), Quantity::read(size));
             let fits = size.is_positive() && size.is_whole() && {
-                let size = size.value();
-                size != 0 && Quantity::read(&text).value() % size == 0
+                let size = size.whole();
+                size != 0 && Quantity::read(&text).whole() % size == 0
             };
             if !may_have_odd_pages && !fits {
                 errors.invalid(

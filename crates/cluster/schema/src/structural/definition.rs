@@ -20,6 +20,7 @@ mod view;
 
 use serde_json::{Map, Value};
 
+pub use self::conversion::webhook_address_faults;
 pub use self::defaulting::{default, prepare_create, prepare_update, warnings};
 pub use self::field_path::{Found, follow as follow_field_path};
 pub use self::internal::rule as shown_rule;

@@ -58,7 +58,14 @@ pub(super) fn faults(conversion: Part<'_>, path: &FieldPath, strictness: &Strict
     errors
 }
 
-fn check_client(client: Part<'_>, path: &FieldPath, strictness: &Strictness, errors: &mut Vec<FieldError>) {
+/// Returns what is wrong with where a webhook is: at an address, or at a service.
+pub fn webhook_address_faults(client: Option<&Value>, path: &FieldPath) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    check_address(Part::of(client), path, &mut errors);
+    errors
+}
+
+fn check_address(client: Part<'_>, path: &FieldPath, errors: &mut Vec<FieldError>) {
     let service = client.part("service");
     match (client.pointed_text("url"), service.is_there()) {
         (None, false) | (Some(_), true) => {
@@ -70,6 +77,10 @@ fn check_client(client: Part<'_>, path: &FieldPath, strictness: &Strictness, err
         (Some(url), false) => check_url(url, &path.child("url"), errors),
         (None, true) => check_service(service, &path.child("service"), errors),
     }
+}
+
+fn check_client(client: Part<'_>, path: &FieldPath, strictness: &Strictness, errors: &mut Vec<FieldError>) {
+    check_address(client, path, errors);
     if !strictness.invalid_authority_bundle
         && let Some(bundle) = client
             .pointed_text("caBundle")
