@@ -39,6 +39,7 @@ mod syntax;
 #[cfg(test)]
 mod tests;
 mod volumes;
+mod warnings;
 mod workloads;
 
 use schema::FieldError;
@@ -50,7 +51,11 @@ use crate::tree::Fields;
 /// Returns what is wrong with a new object.
 pub fn validate_create(group: &str, kind: &str, object: &Value) -> Vec<FieldError> {
     let mut errors = Errors::default();
-    create(&mut errors, group, kind, reading::fields(object));
+    let object = reading::fields(object);
+    create(&mut errors, group, kind, object);
+    if errors.is_empty() {
+        metadata::check_common(&mut errors, group, kind, object, None);
+    }
     errors.into_vec()
 }
 
@@ -130,6 +135,7 @@ pub fn validate_update(
 ) -> Vec<FieldError> {
     let mut errors = Errors::default();
     let (new, old) = (reading::fields(new), reading::fields(old));
+    metadata::check_common(&mut errors, group, kind, new, Some(old));
     match subresource {
         None | Some("scale") => update(&mut errors, group, kind, new, old),
         Some(below) => update_below(&mut errors, group, kind, below, new, old),
@@ -137,13 +143,7 @@ pub fn validate_update(
     errors.into_vec()
 }
 
-fn update(
-    errors: &mut Errors,
-    group: &str,
-    kind: &str,
-    new: &Fields,
-    old: &Fields,
-) {
+fn update(errors: &mut Errors, group: &str, kind: &str, new: &Fields, old: &Fields) {
     match (group, kind) {
         ("", "Pod") => pods::check_update(errors, new, old),
         ("", "PodTemplate") => workloads::pod_template(errors, new, Some(old)),
@@ -207,14 +207,7 @@ fn update(
     }
 }
 
-fn update_below(
-    errors: &mut Errors,
-    group: &str,
-    kind: &str,
-    below: &str,
-    new: &Fields,
-    old: &Fields,
-) {
+fn update_below(errors: &mut Errors, group: &str, kind: &str, below: &str, new: &Fields, old: &Fields) {
     match (group, kind, below) {
         ("", "Pod", "status") => pods::check_status(errors, new, old),
         ("", "Pod", "ephemeralcontainers") => pods::check_ephemeral(errors, new, old),
@@ -245,6 +238,6 @@ fn update_below(
 }
 
 /// Returns what a person should know about an object that is allowed, as the `Warning` headers say it.
-pub fn warnings(_group: &str, _kind: &str, _new: &Value, _old: Option<&Value>) -> Vec<String> {
-    Vec::new()
+pub fn warnings(group: &str, kind: &str, new: &Value, old: Option<&Value>) -> Vec<String> {
+    warnings::of(group, kind, reading::fields(new), old.map(reading::fields))
 }

@@ -20,7 +20,11 @@ fn rules(errors: &mut Errors, object: &Fields, is_namespaced: bool) {
             let path = path.child("nonResourceURLs");
             let shown = || listed(rule.get("nonResourceURLs"));
             if is_namespaced {
-                errors.invalid(&path, shown(), "namespaced rules cannot apply to non-resource URLs");
+                errors.invalid(
+                    &path,
+                    shown(),
+                    "namespaced rules cannot apply to non-resource URLs",
+                );
             }
             if ["apiGroups", "resources", "resourceNames"]
                 .iter()
@@ -80,7 +84,11 @@ pub(super) fn cluster_role(errors: &mut Errors, object: &Fields, old: Option<&Fi
             let own = path.index(index);
             selectors::check(errors, &own, Some(selector), allows);
             if let selectors::Match::Unreadable = selectors::matches(Some(selector), &Fields::new()) {
-                errors.invalid(&own, super::report::Raw("null".to_owned()), "invalid label selector.");
+                errors.invalid(
+                    &own,
+                    super::report::Raw("null".to_owned()),
+                    "invalid label selector.",
+                );
             }
         }
     }
@@ -98,7 +106,11 @@ pub(super) fn binding(errors: &mut Errors, kind: &str, object: &Fields, old: Opt
     if role.text("apiGroup") != GROUP {
         errors.not_supported(&path.child("apiGroup"), role.text("apiGroup"), &[GROUP]);
     }
-    let kinds: &[&str] = if is_namespaced { &["Role", "ClusterRole"] } else { &["ClusterRole"] };
+    let kinds: &[&str] = if is_namespaced {
+        &["Role", "ClusterRole"]
+    } else {
+        &["ClusterRole"]
+    };
     errors.one_of_if_set(&path.child("kind"), Some(role.text("kind")), kinds);
     let name = role.text("name");
     if name.is_empty() {
@@ -110,7 +122,10 @@ pub(super) fn binding(errors: &mut Errors, kind: &str, object: &Fields, old: Opt
     if let Some(old) = old {
         metadata::check_update(errors, GROUP, object, old);
         let before = old.at("roleRef");
-        if ["apiGroup", "kind", "name"].iter().any(|field| role.text(field) != before.text(field)) {
+        if ["apiGroup", "kind", "name"]
+            .iter()
+            .any(|field| role.text(field) != before.text(field))
+        {
             errors.invalid(
                 &path,
                 internal::shown("rbac.RoleRef", object.get("roleRef")),

@@ -128,7 +128,12 @@ fn webhook(errors: &mut Errors, path: &Path<'_>, hook: &Fields, demands: Demands
         );
     }
     for name in ["namespaceSelector", "objectSelector"] {
-        selectors::check(errors, &path.child(name), hook.part(name), !demands.right_selectors);
+        selectors::check(
+            errors,
+            &path.child(name),
+            hook.part(name),
+            !demands.right_selectors,
+        );
     }
     errors.one_of_if_set(
         &path.child("reinvocationPolicy"),
@@ -254,7 +259,11 @@ fn rule_resources(errors: &mut Errors, path: &Path<'_>, rule: &Fields) {
     }
     let shown = || listed(rule.get("resources"));
     if rule.list("resources").len() > 1 && has_everything {
-        errors.invalid(path, shown(), "if '*/*' is present, must not specify other resources");
+        errors.invalid(
+            path,
+            shown(),
+            "if '*/*' is present, must not specify other resources",
+        );
     }
     if has_all && has_plain {
         errors.invalid(
@@ -364,7 +373,10 @@ fn param_kind(errors: &mut Errors, path: &Path<'_>, kind: &Fields) {
             errors.invalid(
                 &path.child("kind"),
                 name,
-                format!("may have mixed case, but should otherwise match: {}", faults.join(",")),
+                format!(
+                    "may have mixed case, but should otherwise match: {}",
+                    faults.join(",")
+                ),
             );
         }
     }
@@ -372,8 +384,27 @@ fn param_kind(errors: &mut Errors, path: &Path<'_>, kind: &Fields) {
 
 fn variables(errors: &mut Errors, spec: &Fields) {
     const RESERVED: [&str; 21] = [
-        "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if",
-        "import", "let", "loop", "package", "namespace", "return", "var", "void", "while",
+        "true",
+        "false",
+        "null",
+        "in",
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "return",
+        "var",
+        "void",
+        "while",
     ];
     let list = SPEC.child("variables");
     for (index, variable) in spec.numbered("variables") {
@@ -594,11 +625,6 @@ pub(super) fn mutating_policy(errors: &mut Errors, object: &Fields, old: Option<
     }
     match spec.set_text("reinvocationPolicy") {
         None => errors.required(&SPEC.child("reinvocationPolicy"), ""),
-        policy => errors.one_of_if_set(
-            &SPEC.child("reinvocationPolicy"),
-            policy,
-            &["IfNeeded", "Never"],
-        ),
+        policy => errors.one_of_if_set(&SPEC.child("reinvocationPolicy"), policy, &["IfNeeded", "Never"]),
     }
 }
-

@@ -148,7 +148,10 @@ fn metric_source(errors: &mut Errors, path: &Path<'_>, metric: &Fields, versions
     if let Some(name) = present.first() {
         source(errors, &path.child(name), name, metric.at(name), versions);
     }
-    let expected = SOURCES.iter().find(|(known, _)| *known == kind).map(|(_, name)| *name);
+    let expected = SOURCES
+        .iter()
+        .find(|(known, _)| *known == kind)
+        .map(|(_, name)| *name);
     match expected {
         Some(name) if !metric.has(name) => errors.required(
             &path.child(name),
@@ -255,7 +258,10 @@ fn metric_target(errors: &mut Errors, path: &Path<'_>, target: &Fields) {
             }
         }
     }
-    if let Some(percent) = target.set_number("averageUtilization").filter(|percent| *percent < 1) {
+    if let Some(percent) = target
+        .set_number("averageUtilization")
+        .filter(|percent| *percent < 1)
+    {
         errors.invalid(
             &path.child("averageUtilization"),
             percent,
@@ -334,9 +340,13 @@ pub(super) fn budget(errors: &mut Errors, object: &Fields, old: Option<&Fields>)
             not_above_all(errors, &SPEC.child(name), value);
         }
     }
-    let allows_values =
-        old.is_some_and(|old| selectors::has_wrong_values(old.at("spec").part("selector")));
-    selectors::check(errors, &SPEC.child("selector"), spec.part("selector"), allows_values);
+    let allows_values = old.is_some_and(|old| selectors::has_wrong_values(old.at("spec").part("selector")));
+    selectors::check(
+        errors,
+        &SPEC.child("selector"),
+        spec.part("selector"),
+        allows_values,
+    );
     errors.one_of_if_set(
         &SPEC.child("unhealthyPodEvictionPolicy"),
         spec.set_text("unhealthyPodEvictionPolicy"),
@@ -349,7 +359,12 @@ pub(super) fn budget_status(errors: &mut Errors, new: &Fields, _old: &Fields) {
     let path = Path::new("status");
     let status = new.at("status");
     conditions(errors, &path.child("conditions"), status);
-    for name in ["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"] {
+    for name in [
+        "disruptionsAllowed",
+        "currentHealthy",
+        "desiredHealthy",
+        "expectedPods",
+    ] {
         errors.not_negative(&path.child(name), status.number(name));
     }
 }

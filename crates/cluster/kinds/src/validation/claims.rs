@@ -10,8 +10,12 @@ use crate::quantity::Quantity;
 use crate::tree::{Fields, Tree, same};
 
 /// The ways in which volumes can be used.
-pub(super) const ACCESS_MODES: [&str; 4] =
-    ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
+pub(super) const ACCESS_MODES: [&str; 4] = [
+    "ReadOnlyMany",
+    "ReadWriteMany",
+    "ReadWriteOnce",
+    "ReadWriteOncePod",
+];
 
 /// What an older object may still hold.
 #[derive(Default, Clone, Copy)]
@@ -144,7 +148,12 @@ pub(super) fn template(errors: &mut Errors, path: &Path<'_>, template: &Fields) 
             errors.forbidden(&meta_path.child(name), "cannot be set");
         }
     }
-    spec(errors, &path.child("spec"), template.at("spec"), Allows::default());
+    spec(
+        errors,
+        &path.child("spec"),
+        template.at("spec"),
+        Allows::default(),
+    );
 }
 
 /// Checks a claim.
@@ -214,7 +223,10 @@ pub(super) fn check_update(errors: &mut Errors, new: &Fields, old: &Fields) {
             .and_then(|resources| resources.get_mut("requests"))
         {
             let before = old_spec.at("resources").at("requests").get("storage");
-            requests.insert("storage".to_owned(), before.cloned().unwrap_or_else(|| "0".into()));
+            requests.insert(
+                "storage".to_owned(),
+                before.cloned().unwrap_or_else(|| "0".into()),
+            );
         }
         ours.take_from(Some(&theirs), "volumeAttributesClassName");
     }
@@ -333,4 +345,3 @@ pub(super) fn basic(errors: &mut Errors, path: &Path<'_>, amount: &Value) -> boo
     }
     value >= 0
 }
-

@@ -36,7 +36,11 @@ pub(super) fn namespace_status(errors: &mut Errors, new: &Fields, old: &Fields) 
             );
         }
     } else if phase != "Active" {
-        errors.invalid(&path, phase, "may only be 'Active' if `deletionTimestamp` is empty");
+        errors.invalid(
+            &path,
+            phase,
+            "may only be 'Active' if `deletionTimestamp` is empty",
+        );
     }
 }
 
@@ -67,7 +71,10 @@ fn taints(errors: &mut Errors, object: &Fields) {
             errors.push(schema::FieldError {
                 kind: schema::FieldErrorKind::Duplicate,
                 field: path.owned(),
-                value: Some(super::report::Shown::shown(&internal::shown("core.Taint", Some(value)))),
+                value: Some(super::report::Shown::shown(&internal::shown(
+                    "core.Taint",
+                    Some(value),
+                ))),
                 detail: "taints must be unique by key and effect pair".to_owned(),
             });
         } else {
@@ -88,6 +95,7 @@ fn node_amounts(errors: &mut Errors, object: &Fields) {
 
 /// Checks a Node; `old` is the one that it replaces.
 pub(super) fn node(errors: &mut Errors, object: &Fields, old: Option<&Fields>) {
+    const RULE: &str = "node updates may not change podCIDR except from \"\" to valid";
     let spec = object.at("spec");
     let path = SPEC.child("podCIDRs");
     let Some(old) = old else {
@@ -100,7 +108,8 @@ pub(super) fn node(errors: &mut Errors, object: &Fields, old: Option<&Fields>) {
         let count = spec.list("podCIDRs").len();
         if count > 1 {
             let ranges: Vec<_> = spec.texts("podCIDRs").filter_map(address::Range::parse).collect();
-            let is_dual = ranges.iter().any(address::Range::is_six) && !ranges.iter().all(address::Range::is_six);
+            let is_dual =
+                ranges.iter().any(address::Range::is_six) && !ranges.iter().all(address::Range::is_six);
             if !is_dual || count > 2 {
                 errors.invalid(
                     &path,
@@ -124,10 +133,13 @@ pub(super) fn node(errors: &mut Errors, object: &Fields, old: Option<&Fields>) {
         seen.push(value);
     }
     let before = old.at("spec");
-    const RULE: &str = "node updates may not change podCIDR except from \"\" to valid";
     if !before.is_zero("podCIDRs") {
         if before.list("podCIDRs").len() == spec.list("podCIDRs").len() {
-            for _ in before.texts("podCIDRs").zip(spec.texts("podCIDRs")).filter(|(old, new)| old != new) {
+            for _ in before
+                .texts("podCIDRs")
+                .zip(spec.texts("podCIDRs"))
+                .filter(|(old, new)| old != new)
+            {
                 errors.forbidden(&path, RULE);
             }
         } else {
@@ -187,7 +199,11 @@ pub(super) fn event(errors: &mut Errors, group: &str, object: &Fields, old: Opti
                 errors.required(&Path::new(name), "");
             }
             if text.len() > most {
-                errors.invalid(&Path::new(name), "", format!("can have at most {most} characters"));
+                errors.invalid(
+                    &Path::new(name),
+                    "",
+                    format!("can have at most {most} characters"),
+                );
             }
         }
     } else if involved.is_empty() {
@@ -262,7 +278,11 @@ fn changed_event(errors: &mut Errors, object: &Fields, old: &Fields) {
         ("reportingController", None),
         ("reportingInstance", None),
     ] {
-        let stored = if name == "reportingController" { "reportingComponent" } else { name };
+        let stored = if name == "reportingController" {
+            "reportingComponent"
+        } else {
+            name
+        };
         if same(object.get(stored), old.get(stored)) {
             continue;
         }
@@ -286,7 +306,10 @@ pub(super) fn lease(errors: &mut Errors, object: &Fields, old: Option<&Fields>) 
         Some(old) => metadata::check_update(errors, GROUP, object, old),
     }
     let spec = object.at("spec");
-    if let Some(seconds) = spec.set_number("leaseDurationSeconds").filter(|seconds| *seconds <= 0) {
+    if let Some(seconds) = spec
+        .set_number("leaseDurationSeconds")
+        .filter(|seconds| *seconds <= 0)
+    {
         errors.invalid(
             &SPEC.child("leaseDurationSeconds"),
             seconds,
@@ -414,7 +437,10 @@ pub(super) fn runtime_class(errors: &mut Errors, object: &Fields, old: Option<&F
         let mut key = fields(value).clone();
         key.remove("tolerationSeconds");
         if seen.contains(&key) {
-            errors.duplicate(&list.index(index), internal::shown("core.Toleration", Some(value)));
+            errors.duplicate(
+                &list.index(index),
+                internal::shown("core.Toleration", Some(value)),
+            );
         } else {
             seen.push(key);
         }

@@ -19,7 +19,14 @@ const FIXED: &str = "field is immutable when `immutable` is set";
 /// Returns how many bytes base64 stands for.
 fn decoded_bytes(value: &Value) -> usize {
     let text = value.as_str().unwrap_or_default();
-    text.len() / 4 * 3 - text.bytes().rev().take(2).filter(|byte| *byte == b'=').count().min(text.len())
+    text.len() / 4 * 3
+        - text
+            .bytes()
+            .rev()
+            .take(2)
+            .filter(|byte| *byte == b'=')
+            .count()
+            .min(text.len())
 }
 
 fn fixed_fields(errors: &mut Errors, new: &Fields, old: &Fields, names: &[&str]) {
@@ -120,7 +127,9 @@ fn registry_config(errors: &mut Errors, path: &Path<'_>, data: &Fields, key: &st
         errors.required(&path, "");
         return;
     };
-    let text = STANDARD.decode(value.as_str().unwrap_or_default()).unwrap_or_default();
+    let text = STANDARD
+        .decode(value.as_str().unwrap_or_default())
+        .unwrap_or_default();
     if let Some(fault) = super::go_json::object_fault(&text) {
         errors.invalid(&path, "<secret contents redacted>", fault);
     }

@@ -86,10 +86,20 @@ fn mounts(errors: &mut Errors, path: &Path<'_>, container: &Fields, around: &Aro
             errors.invalid(&own.child("mountPath"), place, "must be unique");
         }
         seen.push(place);
-        if container.items("volumeDevices").any(|device| device.text("name") == name) {
-            errors.invalid(&own.child("name"), name, "must not already exist in volumeDevices");
+        if container
+            .items("volumeDevices")
+            .any(|device| device.text("name") == name)
+        {
+            errors.invalid(
+                &own.child("name"),
+                name,
+                "must not already exist in volumeDevices",
+            );
         }
-        if container.items("volumeDevices").any(|device| device.text("devicePath") == place) {
+        if container
+            .items("volumeDevices")
+            .any(|device| device.text("devicePath") == place)
+        {
             errors.invalid(
                 &own.child("mountPath"),
                 place,
@@ -158,11 +168,12 @@ fn devices(errors: &mut Errors, path: &Path<'_>, container: &Fields, around: &Ar
         }
         match find(&around.volumes, name) {
             None => errors.not_found(&name_path, name, ""),
-            Some(volume) if !volume.has("persistentVolumeClaim") && !volume.has("ephemeral") => errors.invalid(
-                &name_path,
-                name,
-                "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode",
-            ),
+            Some(volume) if !volume.has("persistentVolumeClaim") && !volume.has("ephemeral") => errors
+                .invalid(
+                    &name_path,
+                    name,
+                    "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode",
+                ),
             Some(_) => {}
         }
         if place.is_empty() {
@@ -178,10 +189,16 @@ fn devices(errors: &mut Errors, path: &Path<'_>, container: &Fields, around: &Ar
         } else {
             errors.invalid(&place_path, place, "can not contain backsteps ('..')");
         }
-        if container.items("volumeMounts").any(|mount| mount.text("name") == name) {
+        if container
+            .items("volumeMounts")
+            .any(|mount| mount.text("name") == name)
+        {
             errors.invalid(&name_path, name, "must not already exist in volumeMounts");
         }
-        if container.items("volumeMounts").any(|mount| mount.text("mountPath") == place) {
+        if container
+            .items("volumeMounts")
+            .any(|mount| mount.text("mountPath") == place)
+        {
             errors.invalid(
                 &place_path,
                 place,
@@ -233,7 +250,11 @@ fn common(errors: &mut Errors, path: &Path<'_>, container: &Fields, around: &Aro
     environment::check(errors, path, container);
     mounts(errors, &path.child("volumeMounts"), container, around);
     devices(errors, &path.child("volumeDevices"), container, around);
-    pull_policy(errors, &path.child("imagePullPolicy"), container.text("imagePullPolicy"));
+    pull_policy(
+        errors,
+        &path.child("imagePullPolicy"),
+        container.text("imagePullPolicy"),
+    );
     resources::requirements(
         errors,
         &path.child("resources"),
@@ -243,7 +264,12 @@ fn common(errors: &mut Errors, path: &Path<'_>, container: &Fields, around: &Aro
         around.may_have_odd_pages,
     );
     resize_policies(errors, &path.child("resizePolicy"), container, around);
-    security::of_container(errors, &path.child("securityContext"), container, around.host_users);
+    security::of_container(
+        errors,
+        &path.child("securityContext"),
+        container,
+        around.host_users,
+    );
 }
 
 fn restart_rules(errors: &mut Errors, path: &Path<'_>, container: &Fields) {
@@ -253,7 +279,10 @@ fn restart_rules(errors: &mut Errors, path: &Path<'_>, container: &Fields) {
     let policy_path = path.child("restartPolicy");
     match container.set_text("restartPolicy") {
         None if rules.is_empty() => return,
-        None => errors.required(&policy_path, "must specify restartPolicy when restart rules are used"),
+        None => errors.required(
+            &policy_path,
+            "must specify restartPolicy when restart rules are used",
+        ),
         Some(policy) => {
             errors.one_of_if_set(&policy_path, Some(policy), &["Always", "Never", "OnFailure"]);
         }
@@ -287,7 +316,11 @@ fn restart_rules(errors: &mut Errors, path: &Path<'_>, container: &Fields) {
     }
 }
 
-fn host_ports<'a>(errors: &mut Errors, path: &Path<'_>, containers: impl Iterator<Item = (usize, &'a Fields)>) {
+fn host_ports<'a>(
+    errors: &mut Errors,
+    path: &Path<'_>,
+    containers: impl Iterator<Item = (usize, &'a Fields)>,
+) {
     let mut seen: Vec<String> = Vec::new();
     for (index, container) in containers {
         let own = path.index(index);
@@ -457,6 +490,8 @@ pub(super) fn image_for_pod(errors: &mut Errors, path: &Path<'_>, container: &Fi
 pub(super) fn all(spec: &Fields) -> impl Iterator<Item = (&'static str, usize, &Fields)> {
     ["initContainers", "containers", "ephemeralContainers"]
         .into_iter()
-        .flat_map(|list| spec.numbered(list).map(move |(index, container)| (list, index, container)))
+        .flat_map(|list| {
+            spec.numbered(list)
+                .map(move |(index, container)| (list, index, container))
+        })
 }
-

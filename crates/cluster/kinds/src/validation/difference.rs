@@ -70,7 +70,10 @@ impl<'t> Comparison<'t> {
                 if new >= new_to {
                     break;
                 }
-                let length = new.checked_sub(1).and_then(|before| lengths.get(&before)).map_or(1, |it| it + 1);
+                let length = new
+                    .checked_sub(1)
+                    .and_then(|before| lengths.get(&before))
+                    .map_or(1, |it| it + 1);
                 longer.insert(new, length);
                 if length > best.length {
                     best = Run {

@@ -87,7 +87,11 @@ pub(super) fn check(errors: &mut Errors, path: &Path<'_>, container: &Fields) {
         match count {
             0 => errors.invalid(&sources, "", "must specify one of: `configMapRef` or `secretRef`"),
             1 => {}
-            _ => errors.invalid(&sources, "", "may not have more than one field specified at a time"),
+            _ => errors.invalid(
+                &sources,
+                "",
+                "may not have more than one field specified at a time",
+            ),
         }
     }
 }
@@ -158,7 +162,11 @@ pub(super) fn field_reference(errors: &mut Errors, path: &Path<'_>, reference: &
         errors.invalid(&field_path, field, format!("error converting fieldPath: {fault}"));
         return;
     }
-    let field = if field == "spec.host" { "spec.nodeName" } else { field };
+    let field = if field == "spec.host" {
+        "spec.nodeName"
+    } else {
+        field
+    };
     match subscript(field) {
         Some(("metadata.annotations", key)) => {
             let key = key.to_lowercase();

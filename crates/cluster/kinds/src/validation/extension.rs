@@ -159,7 +159,10 @@ pub(super) fn signing_request(errors: &mut Errors, object: &Fields) {
     } else {
         signer_name(errors, &path, signer);
     }
-    if let Some(seconds) = spec.set_number("expirationSeconds").filter(|seconds| *seconds < 600) {
+    if let Some(seconds) = spec
+        .set_number("expirationSeconds")
+        .filter(|seconds| *seconds < 600)
+    {
         errors.invalid(
             &SPEC.child("expirationSeconds"),
             seconds,
@@ -171,7 +174,9 @@ pub(super) fn signing_request(errors: &mut Errors, object: &Fields) {
 /// Returns what keeps a request from being a PEM block of the right type.
 fn request_fault(encoded: &str) -> Option<String> {
     use base64::Engine;
-    let bytes = base64::engine::general_purpose::STANDARD.decode(encoded).unwrap_or_default();
+    let bytes = base64::engine::general_purpose::STANDARD
+        .decode(encoded)
+        .unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
     let begins = text.starts_with("-----BEGIN CERTIFICATE REQUEST-----")
         || text.contains("\n-----BEGIN CERTIFICATE REQUEST-----");
@@ -203,7 +208,10 @@ pub(super) fn flow_schema(errors: &mut Errors, object: &Fields) {
     if spec.has("distinguisherMethod") {
         let kind = spec.at("distinguisherMethod").text("type");
         if !matches!(kind, "ByNamespace" | "ByUser") {
-            let shown = super::internal::shown("flowcontrol.FlowDistinguisherMethod", spec.get("distinguisherMethod"));
+            let shown = super::internal::shown(
+                "flowcontrol.FlowDistinguisherMethod",
+                spec.get("distinguisherMethod"),
+            );
             errors.not_supported(
                 &SPEC.child("distinguisherMethod.type"),
                 shown,
@@ -486,7 +494,10 @@ fn limited(errors: &mut Errors, path: &Path<'_>, level: &Fields) {
         other => errors.not_supported(&own.child("type"), other, &["Queue", "Reject"]),
     }
     lendable(errors, path, level);
-    if let Some(percent) = level.set_number("borrowingLimitPercent").filter(|percent| *percent < 0) {
+    if let Some(percent) = level
+        .set_number("borrowingLimitPercent")
+        .filter(|percent| *percent < 0)
+    {
         errors.invalid(
             &path.child("borrowingLimitPercent"),
             percent,

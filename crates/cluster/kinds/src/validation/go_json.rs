@@ -241,7 +241,10 @@ mod tests {
         for (text, expected) in [
             ("", "unexpected end of JSON input"),
             ("x", "invalid character 'x' looking for beginning of value"),
-            ("{x", "invalid character 'x' looking for beginning of object key string"),
+            (
+                "{x",
+                "invalid character 'x' looking for beginning of object key string",
+            ),
             ("{} x", "invalid character 'x' after top-level value"),
             ("nope", "invalid character 'o' in literal null (expecting 'u')"),
             (

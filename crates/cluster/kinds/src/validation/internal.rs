@@ -212,7 +212,8 @@ impl Writer {
             (Holds::List(inner), Some(Value::Array(items))) => {
                 if items.is_empty() {
                     // What was stored once has no empty lists, and differences are with what was stored.
-                    self.out.push_str(if self.indent.is_some() { "null" } else { "[]" });
+                    self.out
+                        .push_str(if self.indent.is_some() { "null" } else { "[]" });
                     return;
                 }
                 self.open('[');

@@ -114,7 +114,8 @@ fn full_spec(errors: &mut Errors, spec: &Fields, options: &Options, allows_selec
         errors.required(&path, "");
     }
     let template = spec.at("template");
-    if let Match::Fits(false) = selectors::matches(spec.part("selector"), template.at("metadata").at("labels"))
+    if let Match::Fits(false) =
+        selectors::matches(spec.part("selector"), template.at("metadata").at("labels"))
     {
         errors.invalid(
             &SPEC.child("template.metadata.labels"),
@@ -261,7 +262,8 @@ fn completion(errors: &mut Errors, path: &Path<'_>, spec: &Fields) {
 pub(super) fn check_update(errors: &mut Errors, new: &Fields, old: &Fields) {
     let (spec, before) = (new.at("spec"), old.at("spec"));
     let options = Options::of_changed_template(before.at("template"));
-    let allows_values = options.allows.selector_values || selectors::has_wrong_values(before.part("selector"));
+    let allows_values =
+        options.allows.selector_values || selectors::has_wrong_values(before.part("selector"));
     let labels = before.at("template").at("metadata").at("labels");
     let had_labels = LABELS.iter().skip(2).all(|(key, _)| labels.has(key));
     whole(errors, new, had_labels, &options, allows_values);

@@ -104,21 +104,37 @@ fn relations(errors: &mut Errors, path: &Path<'_>, limit: &Fields, kind: &str, r
     let default = amount_of(limit, "default", resource).filter(|_| has_defaults);
     let request = amount_of(limit, "defaultRequest", resource).filter(|_| has_defaults);
     let ratio = amount_of(limit, "maxLimitRequestRatio", resource);
-    let mut more = |list: &str, one: &Option<Amount>, other: &Option<Amount>, shown_first: bool, texts: (&str, &str)| {
-        if let (Some(one), Some(other)) = (one, other)
-            && one.number.is_more_than(other.number)
-        {
-            let shown = if shown_first { one } else { other };
-            errors.invalid(
-                &path.child(list).key(resource),
-                &shown.text,
-                format!("{} {} is greater than {} {}", texts.0, one.text, texts.1, other.text),
-            );
-        }
-    };
+    let mut more =
+        |list: &str, one: &Option<Amount>, other: &Option<Amount>, shown_first: bool, texts: (&str, &str)| {
+            if let (Some(one), Some(other)) = (one, other)
+                && one.number.is_more_than(other.number)
+            {
+                let shown = if shown_first { one } else { other };
+                errors.invalid(
+                    &path.child(list).key(resource),
+                    &shown.text,
+                    format!(
+                        "{} {} is greater than {} {}",
+                        texts.0, one.text, texts.1, other.text
+                    ),
+                );
+            }
+        };
     more("min", &least, &most, true, ("min value", "max value"));
-    more("defaultRequest", &least, &request, false, ("min value", "default request value"));
-    more("defaultRequest", &request, &most, true, ("default request value", "max value"));
+    more(
+        "defaultRequest",
+        &least,
+        &request,
+        false,
+        ("min value", "default request value"),
+    );
+    more(
+        "defaultRequest",
+        &request,
+        &most,
+        true,
+        ("default request value", "max value"),
+    );
     more(
         "defaultRequest",
         &request,
@@ -149,8 +165,8 @@ fn relations(errors: &mut Errors, path: &Path<'_>, limit: &Fields, kind: &str, r
             }
         }
     }
-    let is_overcommitted =
-        (!resource.contains('/') || resource.contains("kubernetes.io/")) && !resource.starts_with("hugepages-");
+    let is_overcommitted = (!resource.contains('/') || resource.contains("kubernetes.io/"))
+        && !resource.starts_with("hugepages-");
     if let (Some(default), Some(request)) = (&default, &request)
         && !is_overcommitted
         && !default.number.is_same_number(request.number)
@@ -189,9 +205,11 @@ fn scope_fits(scope: &str, resource: &str) -> bool {
         "cpu" | "memory" | "limits.cpu" | "limits.memory" | "requests.cpu" | "requests.memory"
     );
     match scope {
-        "Terminating" | "NotTerminating" | "NotBestEffort" | "PriorityClass" | "CrossNamespacePodAffinity" => {
-            resource == "pods" || computes
-        }
+        "Terminating"
+        | "NotTerminating"
+        | "NotBestEffort"
+        | "PriorityClass"
+        | "CrossNamespacePodAffinity" => resource == "pods" || computes,
         "BestEffort" => resource == "pods",
         "VolumeAttributesClass" => matches!(resource, "persistentvolumeclaims" | "requests.storage"),
         _ => true,
@@ -323,4 +341,3 @@ pub(super) fn quota_status(errors: &mut Errors, new: &Fields, old: &Fields) {
         amounts(errors, &Path::new("status").child(list), status.at(list));
     }
 }
-

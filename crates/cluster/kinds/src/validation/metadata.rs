@@ -25,7 +25,13 @@ pub(super) enum Name {
 
 impl Name {
     fn faults(self, name: &str, is_prefix: bool) -> Vec<String> {
-        let masked = || if is_prefix { masked_prefix(name) } else { name.to_owned() };
+        let masked = || {
+            if is_prefix {
+                masked_prefix(name)
+            } else {
+                name.to_owned()
+            }
+        };
         match self {
             Self::Subdomain => dns_subdomain(&masked()),
             Self::Label => dns_label(&masked()),
@@ -92,6 +98,20 @@ pub(super) fn check_update(errors: &mut Errors, group: &str, new: &Fields, old: 
     ));
     if !keeps_plain_finalizers(group) {
         plain_finalizers(errors, new);
+    }
+}
+
+/// Checks what the server checks of all kinds, whatever their own rules are; `old` is what an object replaces.
+pub(super) fn check_common(errors: &mut Errors, group: &str, kind: &str, new: &Fields, old: Option<&Fields>) {
+    check_with(errors, new, is_namespaced(group, kind), &|name, _| {
+        path_segment(name, false)
+    });
+    if let Some(old) = old {
+        errors.extend(rules::validate_update(
+            new.at("metadata"),
+            old.at("metadata"),
+            &METADATA.owned(),
+        ));
     }
 }
 

@@ -80,7 +80,11 @@ fn policy_port(errors: &mut Errors, path: &Path<'_>, port: &Fields) {
     let end_path = path.child("endPort");
     if !port.has("port") {
         if let Some(end) = end {
-            errors.invalid(&end_path, end, "may not be specified when `port` is not specified");
+            errors.invalid(
+                &end_path,
+                end,
+                "may not be specified when `port` is not specified",
+            );
         }
         return;
     }
@@ -181,14 +185,24 @@ pub(super) fn ingress(errors: &mut Errors, object: &Fields, old: Option<&Fields>
             if address::parse(host).is_some() {
                 errors.invalid(&path.child("host"), host, "must be a DNS name, not an IP address");
             }
-            let faults = if has_wildcard { wildcard_domain(host) } else { dns_subdomain(host) };
+            let faults = if has_wildcard {
+                wildcard_domain(host)
+            } else {
+                dns_subdomain(host)
+            };
             errors.faults(&path.child("host"), host, faults);
         }
         if !has_wildcard || !allows_wildcards {
             rule_value(errors, &path, rule);
         }
     }
-    let secret_faults = |name: &str| if name.is_empty() { Vec::new() } else { dns_subdomain(name) };
+    let secret_faults = |name: &str| {
+        if name.is_empty() {
+            Vec::new()
+        } else {
+            dns_subdomain(name)
+        }
+    };
     let allows_secrets = before.is_some_and(|before| {
         before
             .items("tls")
@@ -199,7 +213,11 @@ pub(super) fn ingress(errors: &mut Errors, object: &Fields, old: Option<&Fields>
         let path = list.index(index);
         let hosts = path.child("hosts");
         for (index, host) in tls.texts("hosts").enumerate() {
-            let faults = if host.contains('*') { wildcard_domain(host) } else { dns_subdomain(host) };
+            let faults = if host.contains('*') {
+                wildcard_domain(host)
+            } else {
+                dns_subdomain(host)
+            };
             errors.faults(&hosts.index(index), host, faults);
         }
         if !allows_secrets {
@@ -531,7 +549,8 @@ fn slice_endpoints(errors: &mut Errors, object: &Fields, kind: &str) {
 fn hints(errors: &mut Errors, path: &Path<'_>, hints: &Fields) {
     /// The most zones or nodes that an endpoint is meant for.
     const MOST: usize = 8;
-    let rules: [(&str, fn(&str) -> Vec<String>); 2] = [("forZones", label_value), ("forNodes", dns_subdomain)];
+    let rules: [(&str, fn(&str) -> Vec<String>); 2] =
+        [("forZones", label_value), ("forNodes", dns_subdomain)];
     for (name, rule) in rules {
         let list = path.child(name);
         let count = hints.list(name).len();

@@ -281,9 +281,11 @@ pub(super) fn spread(errors: &mut Errors, path: &Path<'_>, spec: &Fields, option
             Some(action),
             &["DoNotSchedule", "ScheduleAnyway"],
         );
-        let is_repeated = constraints.iter().skip(index + 1).map(fields).any(|other| {
-            other.text("topologyKey") == key && other.text("whenUnsatisfiable") == action
-        });
+        let is_repeated = constraints
+            .iter()
+            .skip(index + 1)
+            .map(fields)
+            .any(|other| other.text("topologyKey") == key && other.text("whenUnsatisfiable") == action);
         if is_repeated {
             errors.duplicate(
                 &path.child("{topologyKey, whenUnsatisfiable}"),
@@ -332,7 +334,9 @@ fn old_spread_keys(errors: &mut Errors, path: &Path<'_>, constraint: &Fields) {
     for (index, key) in constraint.texts("matchLabelKeys").enumerate() {
         errors.faults(&path.index(index), key, label_key(key));
         let is_known = selector.at("matchLabels").contains_key(key)
-            || selector.items("matchExpressions").any(|one| one.text("key") == key);
+            || selector
+                .items("matchExpressions")
+                .any(|one| one.text("key") == key);
         if is_known {
             errors.invalid(
                 &path.index(index),
@@ -359,7 +363,9 @@ pub(super) fn has_wrong_affinity_values(affinity: &Fields) -> bool {
     ["podAffinity", "podAntiAffinity"].iter().any(|name| {
         let pods = affinity.at(name);
         let required = pods.items(REQUIRED);
-        let preferred = pods.items(PREFERRED).map(|weighted| weighted.at("podAffinityTerm"));
+        let preferred = pods
+            .items(PREFERRED)
+            .map(|weighted| weighted.at("podAffinityTerm"));
         required.chain(preferred).any(|term| {
             selectors::has_wrong_values(term.part("labelSelector"))
                 || selectors::has_wrong_values(term.part("namespaceSelector"))

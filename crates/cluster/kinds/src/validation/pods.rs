@@ -199,7 +199,13 @@ pub(super) fn check(errors: &mut Errors, pod: &Fields) {
 fn metadata_and_spec(errors: &mut Errors, pod: &Fields, options: &Options) {
     metadata::check(errors, "", "Pod", pod);
     let (meta, pod_spec) = (pod.at("metadata"), pod.at("spec"));
-    annotations(errors, &Path::new("metadata.annotations"), meta, pod_spec, options);
+    annotations(
+        errors,
+        &Path::new("metadata.annotations"),
+        meta,
+        pod_spec,
+        options,
+    );
     let path = Path::new("spec");
     spec(errors, &path, pod_spec, Some(meta), options);
     if pod_spec.is_zero("serviceAccountName") {
@@ -586,7 +592,11 @@ fn host_users(errors: &mut Errors, path: &Path<'_>, spec: &Fields, options: &Opt
     if spec.set_flag("hostUsers") != Some(false) {
         return;
     }
-    for (name, shown) in [("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")] {
+    for (name, shown) in [
+        ("hostNetwork", "hostNetwork"),
+        ("hostPID", "HostPID"),
+        ("hostIPC", "HostIPC"),
+    ] {
         if spec.flag(name) {
             errors.forbidden(&path.child(shown), RULE);
         }

@@ -86,7 +86,13 @@ pub(super) fn check(errors: &mut Errors, path: &Path<'_>, container: &Fields, gr
             continue;
         };
         let path = path.child(name);
-        handler(errors, &path, probe, &["exec", "httpGet", "tcpSocket", "grpc"], grace);
+        handler(
+            errors,
+            &path,
+            probe,
+            &["exec", "httpGet", "tcpSocket", "grpc"],
+            grace,
+        );
         for number in [
             "initialDelaySeconds",
             "timeoutSeconds",
@@ -148,9 +154,9 @@ pub(super) fn lifecycle(
 /// Returns the signals of Linux, sorted as text.
 fn signals() -> Vec<String> {
     let plain = [
-        "ABRT", "ALRM", "BUS", "CHLD", "CLD", "CONT", "FPE", "HUP", "ILL", "INT", "IO", "IOT", "KILL", "PIPE",
-        "POLL", "PROF", "PWR", "QUIT", "SEGV", "STKFLT", "STOP", "SYS", "TERM", "TRAP", "TSTP", "TTIN", "TTOU",
-        "URG", "USR1", "USR2", "VTALRM", "WINCH", "XCPU", "XFSZ", "RTMIN", "RTMAX",
+        "ABRT", "ALRM", "BUS", "CHLD", "CLD", "CONT", "FPE", "HUP", "ILL", "INT", "IO", "IOT", "KILL",
+        "PIPE", "POLL", "PROF", "PWR", "QUIT", "SEGV", "STKFLT", "STOP", "SYS", "TERM", "TRAP", "TSTP",
+        "TTIN", "TTOU", "URG", "USR1", "USR2", "VTALRM", "WINCH", "XCPU", "XFSZ", "RTMIN", "RTMAX",
     ];
     let mut all: Vec<String> = plain.iter().map(|name| format!("SIG{name}")).collect();
     all.extend((1..=15).map(|number| format!("SIGRTMIN+{number}")));

@@ -42,11 +42,15 @@ impl Reading for Fields {
     }
 
     fn list(&self, name: &str) -> &[Value] {
-        self.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+        self.get(name)
+            .and_then(Value::as_array)
+            .map_or(&[], Vec::as_slice)
     }
 
     fn texts(&self, name: &str) -> impl Iterator<Item = &str> {
-        self.list(name).iter().map(|item| item.as_str().unwrap_or_default())
+        self.list(name)
+            .iter()
+            .map(|item| item.as_str().unwrap_or_default())
     }
 
     fn numbered(&self, name: &str) -> impl Iterator<Item = (usize, &Fields)> {

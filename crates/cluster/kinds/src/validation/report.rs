@@ -184,12 +184,7 @@ impl Errors {
 
     /// The value breaks a rule.
     pub(super) fn invalid(&mut self, path: &Path<'_>, value: impl Shown, detail: impl Into<String>) {
-        self.add(
-            FieldErrorKind::Invalid,
-            path,
-            Some(value.shown()),
-            detail.into(),
-        );
+        self.add(FieldErrorKind::Invalid, path, Some(value.shown()), detail.into());
     }
 
     /// The value breaks a rule, and isn't shown.
@@ -226,12 +221,7 @@ impl Errors {
 
     /// The value names something that isn't there.
     pub(super) fn not_found(&mut self, path: &Path<'_>, value: impl Shown, detail: impl Into<String>) {
-        self.add(
-            FieldErrorKind::NotFound,
-            path,
-            Some(value.shown()),
-            detail.into(),
-        );
+        self.add(FieldErrorKind::NotFound, path, Some(value.shown()), detail.into());
     }
 
     /// The value isn't one of `supported`, which are listed in the order given.

@@ -100,10 +100,7 @@ pub(super) fn container_name(errors: &mut Errors, path: &Path<'_>, resource: &st
 }
 
 fn pod_name(errors: &mut Errors, path: &Path<'_>, resource: &str) {
-    if name(errors, path, resource)
-        && !matches!(resource, "cpu" | "memory")
-        && !is_huge_pages(resource)
-    {
+    if name(errors, path, resource) && !matches!(resource, "cpu" | "memory") && !is_huge_pages(resource) {
         errors.not_supported(path, resource, &["cpu", HUGE_PAGES, "memory"]);
     }
 }

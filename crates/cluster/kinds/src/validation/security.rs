@@ -29,7 +29,11 @@ pub(super) fn of_container(errors: &mut Errors, path: &Path<'_>, container: &Fie
     };
     let context = fields(value);
     id(errors, &path.child("runAsUser"), context.set_number("runAsUser"));
-    id(errors, &path.child("runAsGroup"), context.set_number("runAsGroup"));
+    id(
+        errors,
+        &path.child("runAsGroup"),
+        context.set_number("runAsGroup"),
+    );
     if let Some(mount) = context.set_text("procMount") {
         let path = path.child("procMount");
         errors.one_of_if_set(&path, Some(mount), &["Default", "Unmasked"]);
@@ -117,7 +121,10 @@ fn app_armor(errors: &mut Errors, path: &Path<'_>, context: &Fields) {
                 errors.invalid(&file, name, "can only be set when AppArmor type is Localhost");
             }
         }
-        "" => errors.required(&path.child("type"), "type is required when appArmorProfile is set"),
+        "" => errors.required(
+            &path.child("type"),
+            "type is required when appArmorProfile is set",
+        ),
         other => errors.not_supported(&path.child("type"), other, &PROFILES),
     }
 }
@@ -180,7 +187,11 @@ pub(super) fn of_pod(errors: &mut Errors, path: &Path<'_>, spec: &Fields, option
     };
     id(errors, &path.child("fsGroup"), context.set_number("fsGroup"));
     id(errors, &path.child("runAsUser"), context.set_number("runAsUser"));
-    id(errors, &path.child("runAsGroup"), context.set_number("runAsGroup"));
+    id(
+        errors,
+        &path.child("runAsGroup"),
+        context.set_number("runAsGroup"),
+    );
     let groups = path.child("supplementalGroups");
     for (index, group) in context.list("supplementalGroups").iter().enumerate() {
         id(errors, &groups.index(index), group.as_i64());
@@ -255,8 +266,8 @@ pub(super) fn annotations(errors: &mut Errors, path: &Path<'_>, annotations: &Fi
             if !super::containers::all(spec).any(|(_, _, one)| one.text("name") == container) {
                 errors.invalid(&own, container, "container not found");
             }
-            let is_right = matches!(profile, "" | "runtime/default" | "unconfined")
-                || profile.starts_with("localhost/");
+            let is_right =
+                matches!(profile, "" | "runtime/default" | "unconfined") || profile.starts_with("localhost/");
             if !is_right {
                 let quoted = super::report::Shown::shown(&profile);
                 errors.invalid(&own, profile, format!("invalid AppArmor profile name: {quoted}"));
@@ -306,14 +317,27 @@ pub(super) fn agreement(errors: &mut Errors, path: &Path<'_>, metadata: &Fields,
     let context = spec.at("securityContext");
     if let Some(profile) = context.part("seccompProfile") {
         let note = notes.set_text("seccomp.security.alpha.kubernetes.io/pod");
-        check(&path.child("securityContext.seccompProfile"), note, profile, "seccomp");
+        check(
+            &path.child("securityContext.seccompProfile"),
+            note,
+            profile,
+            "seccomp",
+        );
     }
     for (list, index, container) in super::containers::all(spec) {
         if let Some(profile) = container.at("securityContext").part("seccompProfile") {
-            let key = format!("container.seccomp.security.alpha.kubernetes.io/{}", container.text("name"));
+            let key = format!(
+                "container.seccomp.security.alpha.kubernetes.io/{}",
+                container.text("name")
+            );
             let (list, note) = (path.child(list), notes.set_text(&key));
             let own = list.index(index);
-            check(&own.child("securityContext.seccompProfile"), note, profile, "seccomp");
+            check(
+                &own.child("securityContext.seccompProfile"),
+                note,
+                profile,
+                "seccomp",
+            );
         }
     }
     if spec.at("os").text("name") == "windows" {
@@ -325,8 +349,12 @@ pub(super) fn agreement(errors: &mut Errors, path: &Path<'_>, metadata: &Fields,
             let key = format!("{APP_ARMOR}{}", container.text("name"));
             let (list, note) = (path.child(list), notes.set_text(&key));
             let own = list.index(index);
-            check(&own.child("securityContext.appArmorProfile"), note, profile, "apparmor");
+            check(
+                &own.child("securityContext.appArmorProfile"),
+                note,
+                profile,
+                "apparmor",
+            );
         }
     }
 }
-

@@ -16,7 +16,11 @@ pub(super) fn check(
     may_have_wrong_values: bool,
 ) {
     let Some(selector) = selector else { return };
-    syntax::labels(errors, &path.child("matchLabels"), selector.entries("matchLabels"));
+    syntax::labels(
+        errors,
+        &path.child("matchLabels"),
+        selector.entries("matchLabels"),
+    );
     let expressions = path.child("matchExpressions");
     for (index, expression) in selector.numbered("matchExpressions") {
         let path = expressions.index(index);

@@ -32,12 +32,12 @@ pub(super) fn check(errors: &mut Errors, object: &Fields) {
 
 /// Checks a Service; `old` is the one that it replaces.
 fn whole(errors: &mut Errors, object: &Fields, old: Option<&Fields>) {
+    const MODE: &str = "service.kubernetes.io/topology-mode";
+    const HINTS: &str = "service.kubernetes.io/topology-aware-hints";
     let spec = object.at("spec");
     let old_spec = old.map_or(nothing(), |old| old.at("spec"));
     let notes = object.at("metadata").at("annotations");
     let notes_path = Path::new("metadata.annotations");
-    const HINTS: &str = "service.kubernetes.io/topology-aware-hints";
-    const MODE: &str = "service.kubernetes.io/topology-mode";
     if let (Some(hints), Some(mode)) = (notes.set_text(HINTS), notes.set_text(MODE))
         && hints != mode
     {
@@ -169,7 +169,10 @@ fn port_conflicts(errors: &mut Errors, spec: &Fields, kind: &str) {
         let key = (port.text("protocol"), port.number("port"));
         if seen.contains(&key) {
             let shown = json!({"protocol": key.0, "port": key.1});
-            errors.duplicate(&ports.index(index), internal::shown("core.ServicePort", Some(&shown)));
+            errors.duplicate(
+                &ports.index(index),
+                internal::shown("core.ServicePort", Some(&shown)),
+            );
         }
         seen.push(key);
     }
@@ -255,7 +258,11 @@ fn cluster_addresses(errors: &mut Errors, spec: &Fields, old: &Fields) {
         return;
     }
     if all.len() > 1 && address::is_dual_stack(spec.texts("clusterIPs")) != Some(true) {
-        errors.invalid(&path, shown(), "may specify no more than one IP for each IP family");
+        errors.invalid(
+            &path,
+            shown(),
+            "may specify no more than one IP for each IP family",
+        );
     }
     if is_headless(spec) {
         return;
@@ -325,7 +332,11 @@ fn traffic(errors: &mut Errors, spec: &Fields) {
     if is_reachable(spec) {
         errors.one_of(&path, policy, &["Cluster", "Local"]);
     } else if !policy.is_empty() {
-        errors.invalid(&path, policy, "may only be set for externally-accessible services");
+        errors.invalid(
+            &path,
+            policy,
+            "may only be set for externally-accessible services",
+        );
     }
     let port = spec.number("healthCheckNodePort");
     let path = SPEC.child("healthCheckNodePort");

@@ -31,9 +31,7 @@ pub(super) fn port_name(name: &str) -> Vec<String> {
     }
     let is_sign = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     if name.is_empty() || !name.bytes().all(is_sign) {
-        faults.push(
-            "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)".to_owned(),
-        );
+        faults.push("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)".to_owned());
     }
     if !name.bytes().any(|byte| byte.is_ascii_lowercase()) {
         faults.push("must contain at least one letter (a-z)".to_owned());
@@ -52,7 +50,10 @@ pub(super) fn variable_name(name: &str) -> Vec<String> {
     if name.is_empty() {
         return vec!["environment variable name must be non-empty".to_owned()];
     }
-    if name.bytes().all(|byte| (b' '..=b'~').contains(&byte) && byte != b'=') {
+    if name
+        .bytes()
+        .all(|byte| (b' '..=b'~').contains(&byte) && byte != b'=')
+    {
         return Vec::new();
     }
     vec![
@@ -174,9 +175,15 @@ pub(super) fn domain_with_path(errors: &mut Errors, path: &Path<'_>, text: &str)
         errors.required(path, "");
         return;
     }
-    let Some((host, rest)) = text.split_once('/').filter(|(host, rest)| !host.is_empty() && !rest.is_empty())
+    let Some((host, rest)) = text
+        .split_once('/')
+        .filter(|(host, rest)| !host.is_empty() && !rest.is_empty())
     else {
-        errors.invalid(path, text, "must be a domain-prefixed path (such as \"acme.io/foo\")");
+        errors.invalid(
+            path,
+            text,
+            "must be a domain-prefixed path (such as \"acme.io/foo\")",
+        );
         return;
     };
     errors.faults(path, host, dns_subdomain(host));

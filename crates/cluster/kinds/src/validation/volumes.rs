@@ -161,7 +161,12 @@ fn source(errors: &mut Errors, path: &Path<'_>, volume: &Fields, pod_name: &str,
         network::flocker(errors, &path.child("flocker"), source);
     }
     if let Some(source) = one.take(errors, path, volume, "persistentVolumeClaim") {
-        demand(errors, &path.child("persistentVolumeClaim"), source, &["claimName"]);
+        demand(
+            errors,
+            &path.child("persistentVolumeClaim"),
+            source,
+            &["claimName"],
+        );
     }
     if let Some(source) = one.take(errors, path, volume, "rbd") {
         demand(errors, &path.child("rbd"), source, &["monitors", "image"]);
@@ -188,7 +193,12 @@ fn source(errors: &mut Errors, path: &Path<'_>, volume: &Fields, pod_name: &str,
         files(errors, &path.child("configMap"), source, "name");
     }
     if let Some(source) = one.take(errors, path, volume, "azureFile") {
-        demand(errors, &path.child("azureFile"), source, &["secretName", "shareName"]);
+        demand(
+            errors,
+            &path.child("azureFile"),
+            source,
+            &["secretName", "shareName"],
+        );
     }
     for (name, field) in [
         ("vsphereVolume", "volumePath"),
@@ -209,7 +219,12 @@ fn source(errors: &mut Errors, path: &Path<'_>, volume: &Fields, pod_name: &str,
         projected::check(errors, &path.child("projected"), source, options);
     }
     if let Some(source) = one.take(errors, path, volume, "scaleIO") {
-        demand(errors, &path.child("scaleIO"), source, &["gateway", "system", "volumeName"]);
+        demand(
+            errors,
+            &path.child("scaleIO"),
+            source,
+            &["gateway", "system", "volumeName"],
+        );
     }
     if let Some(source) = one.take(errors, path, volume, "csi") {
         let path = path.child("csi");
@@ -341,5 +356,9 @@ pub(super) fn find<'a>(volumes: &Volumes<'a>, name: &str) -> Option<&'a Fields> 
 
 /// Returns the first text of a list, for errors that show one of many.
 pub(super) fn shown_list(source: &Fields, name: &str) -> super::report::Raw {
-    super::report::listed(source.get(name).filter(|value| !matches!(value, Value::Array(items) if items.is_empty())))
+    super::report::listed(
+        source
+            .get(name)
+            .filter(|value| !matches!(value, Value::Array(items) if items.is_empty())),
+    )
 }

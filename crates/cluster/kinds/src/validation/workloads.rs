@@ -12,7 +12,9 @@ use super::syntax::{PERCENTAGE_RULE, percentage};
 use super::{internal, metadata};
 use crate::tree::{Fields, Tree, same};
 
-pub(super) use stateful::{check as check_stateful, check_status as check_stateful_status, check_update as update_stateful};
+pub(super) use stateful::{
+    check as check_stateful, check_status as check_stateful_status, check_update as update_stateful,
+};
 
 const SPEC: Path<'_> = Path::new("spec");
 const STATUS: Path<'_> = Path::new("status");
@@ -87,7 +89,9 @@ fn lasting_template(errors: &mut Errors, spec: &Fields, options: &Options, kind:
             );
             return;
         }
-        Match::Fits(false) => errors.invalid(&path.child("metadata.labels"), shown_labels(template), MISMATCH),
+        Match::Fits(false) => {
+            errors.invalid(&path.child("metadata.labels"), shown_labels(template), MISMATCH)
+        }
         _ => {}
     }
     pods::template(errors, &path, template, options);
@@ -201,7 +205,11 @@ fn counts(errors: &mut Errors, status: &Fields, counts: &[&str]) {
     for name in counts {
         let count = status.number(name);
         if count > all {
-            errors.invalid(&STATUS.child(name), count, "cannot be greater than status.replicas");
+            errors.invalid(
+                &STATUS.child(name),
+                count,
+                "cannot be greater than status.replicas",
+            );
         }
     }
 }
@@ -248,7 +256,11 @@ pub(super) fn deployment_status(errors: &mut Errors, new: &Fields, old: &Fields)
             "collisionCount",
         ],
     );
-    counts(errors, status, &["updatedReplicas", "readyReplicas", "availableReplicas"]);
+    counts(
+        errors,
+        status,
+        &["updatedReplicas", "readyReplicas", "availableReplicas"],
+    );
     available(errors, status, "readyReplicas");
     collisions(errors, status, old.at("status"));
 }
@@ -321,7 +333,12 @@ pub(super) fn replication_controller(errors: &mut Errors, object: &Fields, old: 
             errors.invalid(&path.child("metadata.labels"), shown_labels(template), MISMATCH);
         }
         pods::template(errors, &path, template, &template_options(old));
-        lasting_pod(errors, &path.child("spec"), template.at("spec"), "ReplicationController");
+        lasting_pod(
+            errors,
+            &path.child("spec"),
+            template.at("spec"),
+            "ReplicationController",
+        );
     } else {
         errors.required(&path, "");
     }
@@ -339,9 +356,14 @@ pub(super) fn daemon_set(errors: &mut Errors, object: &Fields, old: Option<&Fiel
     }
     let template = spec.at("template");
     selectors::check(errors, &SPEC.child("selector"), spec.part("selector"), false);
-    if let Match::Fits(false) = selectors::matches(spec.part("selector"), template.at("metadata").at("labels"))
+    if let Match::Fits(false) =
+        selectors::matches(spec.part("selector"), template.at("metadata").at("labels"))
     {
-        errors.invalid(&SPEC.child("template.metadata.labels"), shown_labels(template), MISMATCH);
+        errors.invalid(
+            &SPEC.child("template.metadata.labels"),
+            shown_labels(template),
+            MISMATCH,
+        );
     }
     if let Some(selector) = spec.part("selector")
         && selector.is_zero("matchLabels")
@@ -381,7 +403,10 @@ fn daemon_strategy(errors: &mut Errors, spec: &Fields) {
                 }
             }
             let surge = rolling.set_value("maxSurge");
-            match (amount(rolling.set_value("maxUnavailable")) != 0, amount(surge) != 0) {
+            match (
+                amount(rolling.set_value("maxUnavailable")) != 0,
+                amount(surge) != 0,
+            ) {
                 (true, true) => errors.invalid(
                     &path.child("maxSurge"),
                     surge,

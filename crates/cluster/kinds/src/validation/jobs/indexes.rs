@@ -19,7 +19,9 @@ fn interval(part: &str, completions: i64) -> Result<(i64, i64), String> {
         [first, last] => {
             let (first, last) = (number(first)?, number(last)?);
             if first >= last {
-                return Err(format!("non-increasing order, previous: {first}, current: {last}"));
+                return Err(format!(
+                    "non-increasing order, previous: {first}, current: {last}"
+                ));
             }
             Ok((first, last))
         }
@@ -42,7 +44,9 @@ pub(super) fn count(text: &str, completions: i64) -> Result<i64, String> {
     for part in text.split(',') {
         let (first, last) = interval(part, completions)?;
         if let Some(before) = before.filter(|before| *before >= first) {
-            return Err(format!("non-increasing order, previous: {before}, current: {first}"));
+            return Err(format!(
+                "non-increasing order, previous: {before}, current: {first}"
+            ));
         }
         total += last - first + 1;
         before = Some(last);

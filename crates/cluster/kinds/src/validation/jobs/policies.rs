@@ -105,7 +105,11 @@ fn exit_codes(errors: &mut Errors, path: &Path<'_>, codes: &Fields, names: &[&st
     let values = path.child("values");
     let count = codes.list("values").len();
     if count == 0 {
-        errors.invalid(&values, shown_list(codes, "values"), "at least one value is required");
+        errors.invalid(
+            &values,
+            shown_list(codes, "values"),
+            "at least one value is required",
+        );
     } else if count > MOST_CODES {
         errors.too_many(&values, count, MOST_CODES);
     }
@@ -145,7 +149,10 @@ pub(super) fn success(errors: &mut Errors, path: &Path<'_>, spec: &Fields) {
     let completions = spec.number("completions");
     for (index, rule) in policy.numbered("rules") {
         let path = rules.index(index);
-        let (wanted, text) = (rule.set_number("succeededCount"), rule.set_text("succeededIndexes"));
+        let (wanted, text) = (
+            rule.set_number("succeededCount"),
+            rule.set_text("succeededIndexes"),
+        );
         if wanted.is_none() && text.is_none() {
             errors.required(
                 &path,

@@ -9,9 +9,21 @@ struct Bounds {
 }
 
 const FIELDS: [Bounds; 5] = [
-    Bounds { least: 0, most: 59, names: &[] },
-    Bounds { least: 0, most: 23, names: &[] },
-    Bounds { least: 1, most: 31, names: &[] },
+    Bounds {
+        least: 0,
+        most: 59,
+        names: &[],
+    },
+    Bounds {
+        least: 0,
+        most: 23,
+        names: &[],
+    },
+    Bounds {
+        least: 1,
+        most: 31,
+        names: &[],
+    },
     Bounds {
         least: 1,
         most: 12,
@@ -87,7 +99,12 @@ fn number(text: &str) -> Result<u64, String> {
 
 fn number_or_name(text: &str, bounds: &Bounds) -> Result<u64, String> {
     let small = text.to_lowercase();
-    match bounds.names.iter().zip(bounds.least..).find(|(name, _)| **name == small) {
+    match bounds
+        .names
+        .iter()
+        .zip(bounds.least..)
+        .find(|(name, _)| **name == small)
+    {
         Some((_, number)) => Ok(number),
         None => number(text),
     }
@@ -95,7 +112,10 @@ fn number_or_name(text: &str, bounds: &Bounds) -> Result<u64, String> {
 
 fn range_fault(part: &str, bounds: &Bounds) -> Result<(), String> {
     let pieces: Vec<&str> = part.split('/').collect();
-    let limits: Vec<&str> = pieces.first().map(|range| range.split('-').collect()).unwrap_or_default();
+    let limits: Vec<&str> = pieces
+        .first()
+        .map(|range| range.split('-').collect())
+        .unwrap_or_default();
     let (start, mut end) = match limits.as_slice() {
         ["*" | "?", ..] => (bounds.least, bounds.most),
         [only] => {
@@ -122,13 +142,17 @@ fn range_fault(part: &str, bounds: &Bounds) -> Result<(), String> {
     };
     let (least, most) = (bounds.least, bounds.most);
     if start < least {
-        return Err(format!("beginning of range ({start}) below minimum ({least}): {part}"));
+        return Err(format!(
+            "beginning of range ({start}) below minimum ({least}): {part}"
+        ));
     }
     if end > most {
         return Err(format!("end of range ({end}) above maximum ({most}): {part}"));
     }
     if start > end {
-        return Err(format!("beginning of range ({start}) beyond end of range ({end}): {part}"));
+        return Err(format!(
+            "beginning of range ({start}) beyond end of range ({end}): {part}"
+        ));
     }
     if step == 0 {
         return Err(format!("step of range should be a positive number: {part}"));
@@ -163,7 +187,9 @@ fn duration_fault(text: &str) -> Option<String> {
         let is_digit = |sign: char| sign.is_ascii_digit();
         let whole = rest.trim_start_matches(is_digit);
         let had_digits = whole.len() < rest.len();
-        let behind = whole.strip_prefix('.').map_or(whole, |part| part.trim_start_matches(is_digit));
+        let behind = whole
+            .strip_prefix('.')
+            .map_or(whole, |part| part.trim_start_matches(is_digit));
         let had_fraction = behind.len() + 1 < whole.len();
         if !had_digits && !had_fraction {
             return wrong();
@@ -225,14 +251,23 @@ mod tests {
 
     #[test]
     fn schedules_are_read_as_the_server_reads_them() {
-        for right in ["* * * * *", "*/5 0-4 1,15 jan-mar sun", "@hourly", "@every 1h30m", "0 0 ? * 1/2"] {
+        for right in [
+            "* * * * *",
+            "*/5 0-4 1,15 jan-mar sun",
+            "@hourly",
+            "@every 1h30m",
+            "0 0 ? * 1/2",
+        ] {
             assert_eq!(fault(right), None, "{right}");
         }
         for (wrong, expected) in [
             ("* * * *", "expected exactly 5 fields, found 4: [* * * *]"),
             ("60 * * * *", "end of range (60) above maximum (59): 60"),
             ("* * 0 * *", "beginning of range (0) below minimum (1): 0"),
-            ("5-3 * * * *", "beginning of range (5) beyond end of range (3): 5-3"),
+            (
+                "5-3 * * * *",
+                "beginning of range (5) beyond end of range (3): 5-3",
+            ),
             ("*/0 * * * *", "step of range should be a positive number: */0"),
             (
                 "a * * * *",

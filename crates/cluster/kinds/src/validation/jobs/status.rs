@@ -172,7 +172,10 @@ fn finished(errors: &mut Errors, spec: &Fields, changes: &Changes<'_>) {
     }
     let is_paused = spec.flag("suspend") && spec.set_number("completions") == Some(0);
     if (changes.finish() || changes.of("startTime")) && !is_paused && !now.has("startTime") {
-        errors.required(&STATUS.child("startTime"), "startTime is required for finished job");
+        errors.required(
+            &STATUS.child("startTime"),
+            "startTime is required for finished job",
+        );
     }
     let uncounted = now.at("uncountedTerminatedPods");
     if (changes.finish() || changes.of("uncountedTerminatedPods"))
@@ -212,7 +215,11 @@ fn index_lists(errors: &mut Errors, spec: &Fields, changes: &Changes<'_>) {
         && let (Some(completions), Some(failed)) = (completions, failed)
         && let Err(fault) = indexes::count(failed, completions)
     {
-        errors.invalid(&failed_path, failed, format!("error parsing failedIndexes: {fault}"));
+        errors.invalid(
+            &failed_path,
+            failed,
+            format!("error parsing failedIndexes: {fault}"),
+        );
     }
     if completed_changed && !completed.is_empty() && !is_indexed(spec) {
         errors.invalid(
@@ -247,7 +254,10 @@ fn moves(errors: &mut Errors, spec: &Fields, changes: &Changes<'_>) {
     let path = STATUS.child("conditions");
     for kind in ["Failed", "Complete", "FailureTarget"] {
         if is(then, kind) && !is(now, kind) {
-            errors.invalid_unshown(&path, format!("cannot disable the terminal {kind}=True condition"));
+            errors.invalid_unshown(
+                &path,
+                format!("cannot disable the terminal {kind}=True condition"),
+            );
         }
     }
     let may_lose_successes = is_indexed(spec) && spec.get("completions") == spec.get("parallelism");

@@ -54,7 +54,11 @@ pub(in super::super) fn check(errors: &mut Errors, new: &Fields, old: &Fields) {
         );
     }
     if now.text("qosClass") != then.text("qosClass") {
-        errors.invalid(&STATUS.child("qosClass"), now.text("qosClass"), "field is immutable");
+        errors.invalid(
+            &STATUS.child("qosClass"),
+            now.text("qosClass"),
+            "field is immutable",
+        );
     }
     states(errors, now, then, old.at("spec"));
     addresses(errors, now, then);

@@ -161,7 +161,10 @@ fn deleted_gates(errors: &mut Errors, ours: &Fields, theirs: &Fields) {
     let path = SPEC.child("schedulingGates");
     for (index, gate) in ours.numbered("schedulingGates") {
         let name = gate.text("name");
-        if !theirs.items("schedulingGates").any(|old| old.text("name") == name) {
+        if !theirs
+            .items("schedulingGates")
+            .any(|old| old.text("name") == name)
+        {
             errors.forbidden(
                 &path.index(index).child("name"),
                 format!("only deletion is allowed, but found new scheduling gate '{name}'"),
@@ -174,7 +177,11 @@ fn deleted_gates(errors: &mut Errors, ours: &Fields, theirs: &Fields) {
 fn gated(errors: &mut Errors, munged: &mut Fields, theirs: &Fields) {
     if !munged.is_same(theirs, "nodeSelector") {
         let ours = munged.at("nodeSelector");
-        if theirs.at("nodeSelector").iter().any(|(key, value)| ours.get(key) != Some(value)) {
+        if theirs
+            .at("nodeSelector")
+            .iter()
+            .any(|(key, value)| ours.get(key) != Some(value))
+        {
             errors.invalid(
                 &SPEC.child("nodeSelector"),
                 munged.set_value("nodeSelector"),
@@ -235,11 +242,7 @@ fn only_adds(new: &Fields, old: &Fields) -> bool {
     }
     lists.iter().all(|list| {
         let (new, old) = (new.list(list), old.list(list));
-        new.len() >= old.len()
-            && old
-                .iter()
-                .zip(new)
-                .all(|(old, new)| same(Some(old), Some(new)))
+        new.len() >= old.len() && old.iter().zip(new).all(|(old, new)| same(Some(old), Some(new)))
     })
 }
 

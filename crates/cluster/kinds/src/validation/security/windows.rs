@@ -50,7 +50,9 @@ fn is_domain(domain: &str) -> bool {
         (1..=63).contains(&bytes.len())
             && bytes.first().is_some_and(u8::is_ascii_alphanumeric)
             && bytes.last().is_some_and(u8::is_ascii_alphanumeric)
-            && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-')
+            && bytes
+                .iter()
+                .all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-')
     })
 }
 
@@ -183,7 +185,11 @@ pub(in super::super) fn for_windows(errors: &mut Errors, path: &Path<'_>, spec: 
         let from = if is_own { context } else { spec };
         let is_there = if is_flag { from.flag(name) } else { from.has(name) };
         if is_there {
-            let path = if is_own { context_path.child(name) } else { path.child(name) };
+            let path = if is_own {
+                context_path.child(name)
+            } else {
+                path.child(name)
+            };
             errors.forbidden(&path, RULE);
         }
     };

@@ -108,7 +108,11 @@ pub(super) fn load_balancer_class(errors: &mut Errors, spec: &Fields, before: Op
         && before.text("type") == "LoadBalancer"
         && before.set_text("loadBalancerClass") != class
     {
-        errors.invalid(&path, spec.set_value("loadBalancerClass"), "may not change once set");
+        errors.invalid(
+            &path,
+            spec.set_value("loadBalancerClass"),
+            "may not change once set",
+        );
     }
     match class {
         Some(class) if is_balanced => errors.faults(&path, class, label_key(class)),

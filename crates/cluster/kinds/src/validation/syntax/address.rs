@@ -13,9 +13,17 @@ fn four_numbers(text: &str) -> Option<Ipv4Addr> {
         if part.is_empty() || !part.bytes().all(|byte| byte.is_ascii_digit()) {
             return None;
         }
-        *number = part.trim_start_matches('0').parse().or_else(|_| {
-            if part.bytes().all(|byte| byte == b'0') { Ok(0) } else { Err(()) }
-        }).ok()?;
+        *number = part
+            .trim_start_matches('0')
+            .parse()
+            .or_else(|_| {
+                if part.bytes().all(|byte| byte == b'0') {
+                    Ok(0)
+                } else {
+                    Err(())
+                }
+            })
+            .ok()?;
     }
     parts.next().is_none().then(|| Ipv4Addr::from(numbers))
 }
@@ -123,17 +131,27 @@ pub(in super::super) fn check_endpoint(errors: &mut Errors, path: &Path<'_>, tex
         errors.invalid(path, text, format!("may not be unspecified ({text})"));
     }
     if address.is_loopback() {
-        errors.invalid(path, text, "may not be in the loopback range (127.0.0.0/8, ::1/128)");
+        errors.invalid(
+            path,
+            text,
+            "may not be in the loopback range (127.0.0.0/8, ::1/128)",
+        );
     }
     let (is_link_local, is_link_local_group) = match address {
         IpAddr::V4(four) => (four.is_link_local(), four.octets().starts_with(&[224, 0, 0])),
         IpAddr::V6(six) => (
             six.is_unicast_link_local(),
-            six.segments().first().is_some_and(|first| first & 0xff0f == 0xff02),
+            six.segments()
+                .first()
+                .is_some_and(|first| first & 0xff0f == 0xff02),
         ),
     };
     if is_link_local {
-        errors.invalid(path, text, "may not be in the link-local range (169.254.0.0/16, fe80::/10)");
+        errors.invalid(
+            path,
+            text,
+            "may not be in the link-local range (169.254.0.0/16, fe80::/10)",
+        );
     }
     if is_link_local_group {
         errors.invalid(
@@ -180,7 +198,10 @@ impl Range {
     fn is_at_its_start(&self) -> bool {
         let (bits, length) = Self::bits(self.address);
         let rest = length - self.prefix;
-        bits.checked_shr(rest).and_then(|front| front.checked_shl(rest)).unwrap_or(0) == bits
+        bits.checked_shr(rest)
+            .and_then(|front| front.checked_shl(rest))
+            .unwrap_or(0)
+            == bits
     }
 
     /// Returns whether another range lies in it, and is smaller.

@@ -86,7 +86,12 @@ pub(in super::super) fn iscsi_of_cluster(
     }
     iscsi_target(errors, path, source, "must be valid format");
     if source.has("secretRef") {
-        demand(errors, &path.child("secretRef"), source.at("secretRef"), &["name"]);
+        demand(
+            errors,
+            &path.child("secretRef"),
+            source.at("secretRef"),
+            &["name"],
+        );
     }
     if let Some(initiator) = source.set_text("initiatorName") {
         qualified_name(
@@ -193,7 +198,11 @@ pub(in super::super) fn cinder(errors: &mut Errors, path: &Path<'_>, source: &Fi
 
 fn secret(errors: &mut Errors, path: &Path<'_>, source: &Fields, of_cluster: bool) {
     if source.has("secretRef") {
-        let names: &[&str] = if of_cluster { &["name", "namespace"] } else { &["name"] };
+        let names: &[&str] = if of_cluster {
+            &["name", "namespace"]
+        } else {
+            &["name"]
+        };
         demand(errors, &path.child("secretRef"), source.at("secretRef"), names);
     }
 }

@@ -153,7 +153,10 @@ fn trust_bundle(errors: &mut Errors, path: &Path<'_>, source: &Fields) {
     match (bundle.set_text("name"), bundle.set_text("signerName")) {
         (Some(_), Some(_)) => errors.invalid(
             path,
-            internal::shown("core.ClusterTrustBundleProjection", source.get("clusterTrustBundle")),
+            internal::shown(
+                "core.ClusterTrustBundleProjection",
+                source.get("clusterTrustBundle"),
+            ),
             "only one of name and signerName may be used",
         ),
         (Some(name), None) => {
@@ -212,7 +215,14 @@ fn certificate<'a>(
     const SECONDS: (i64, i64, i64) = (3_600, 7_862_400, 86_400);
     let signer = source.text("signerName");
     signer_name(errors, &path.child("signerName"), signer);
-    let key_types = ["RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519"];
+    let key_types = [
+        "RSA3072",
+        "RSA4096",
+        "ECDSAP256",
+        "ECDSAP384",
+        "ECDSAP521",
+        "ED25519",
+    ];
     let key_type = source.text("keyType");
     if !key_types.contains(&key_type) {
         errors.not_supported(&path.child("keyType"), key_type, &key_types);
@@ -220,7 +230,11 @@ fn certificate<'a>(
     if let Some(seconds) = source.set_number("maxExpirationSeconds") {
         let path = path.child("maxExpirationSeconds");
         if seconds < SECONDS.0 {
-            errors.invalid(&path, seconds, "if provided, maxExpirationSeconds must be >= 3600");
+            errors.invalid(
+                &path,
+                seconds,
+                "if provided, maxExpirationSeconds must be >= 3600",
+            );
         }
         let host = signer.split('/').next().unwrap_or_default();
         let is_own = host == "kubernetes.io" || host.ends_with(".kubernetes.io");

@@ -25,7 +25,12 @@ struct Skips {
 /// Checks a new StatefulSet.
 pub(in super::super) fn check(errors: &mut Errors, object: &Fields) {
     metadata::check(errors, "apps", "StatefulSet", object);
-    spec(errors, object.at("spec"), &Options::of_template(), Skips::default());
+    spec(
+        errors,
+        object.at("spec"),
+        &Options::of_template(),
+        Skips::default(),
+    );
 }
 
 /// Checks an update of a StatefulSet.
@@ -117,7 +122,12 @@ fn spec(errors: &mut Errors, spec: &Fields, options: &Options, skips: Skips) {
             pods::annotations(errors, &notes, meta, template.at("spec"), options);
         }
     }
-    lasting_pod(errors, &SPEC.child("template.spec"), template.at("spec"), "StatefulSet");
+    lasting_pod(
+        errors,
+        &SPEC.child("template.spec"),
+        template.at("spec"),
+        "StatefulSet",
+    );
 }
 
 /// Returns the template with the volumes that the set's claims become, and without what the set decides itself.
@@ -136,7 +146,9 @@ fn with_claims(spec: &Fields) -> Fields {
             .map(|name| json!({"name": name, "persistentVolumeClaim": {"claimName": name}}))
             .collect();
         volumes.dedup();
-        let others = pod.items("volumes").filter(|volume| !names.contains(&volume.text("name")));
+        let others = pod
+            .items("volumes")
+            .filter(|volume| !names.contains(&volume.text("name")));
         volumes.extend(others.cloned().map(Value::Object));
         pod.insert("volumes".to_owned(), Value::Array(volumes));
     }
