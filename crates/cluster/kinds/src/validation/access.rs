@@ -62,7 +62,7 @@ pub(super) fn role(errors: &mut Errors, object: &Fields, old: Option<&Fields>) {
     }
 }
 
-/// Checks a ClusterRole; `old` is the one that it replaces.
+/// Checks a `ClusterRole`; `old` is the one that it replaces.
 pub(super) fn cluster_role(errors: &mut Errors, object: &Fields, old: Option<&Fields>) {
     metadata::check(errors, GROUP, "ClusterRole", object);
     rules(errors, object, false);
@@ -97,7 +97,7 @@ pub(super) fn cluster_role(errors: &mut Errors, object: &Fields, old: Option<&Fi
     }
 }
 
-/// Checks a RoleBinding or a ClusterRoleBinding; `old` is the one that it replaces.
+/// Checks a `RoleBinding` or a `ClusterRoleBinding`; `old` is the one that it replaces.
 pub(super) fn binding(errors: &mut Errors, kind: &str, object: &Fields, old: Option<&Fields>) {
     let is_namespaced = kind == "RoleBinding";
     metadata::check(errors, GROUP, kind, object);

@@ -18,6 +18,10 @@ const REVIEW_VERSIONS: [&str; 2] = ["v1", "v1beta1"];
 
 /// What new webhooks must be, and old ones only if they were.
 #[derive(Clone, Copy)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each says of another field whether it is checked"
+)]
 struct Demands {
     no_side_effects: bool,
     known_versions: bool,
@@ -456,7 +460,7 @@ fn policy_front(errors: &mut Errors, object: &Fields, old: Option<&Fields>) {
     variables(errors, spec);
 }
 
-/// Checks a ValidatingAdmissionPolicy; `old` is the one that it replaces.
+/// Checks a `ValidatingAdmissionPolicy`; `old` is the one that it replaces.
 pub(super) fn validating_policy(errors: &mut Errors, object: &Fields, old: Option<&Fields>) {
     metadata::check(errors, GROUP, "ValidatingAdmissionPolicy", object);
     policy_front(errors, object, old);
@@ -598,7 +602,7 @@ fn param_reference(errors: &mut Errors, path: &Path<'_>, reference: &Fields) {
     );
 }
 
-/// Checks a MutatingAdmissionPolicy; `old` is the one that it replaces.
+/// Checks a `MutatingAdmissionPolicy`; `old` is the one that it replaces.
 pub(super) fn mutating_policy(errors: &mut Errors, object: &Fields, old: Option<&Fields>) {
     metadata::check(errors, GROUP, "MutatingAdmissionPolicy", object);
     policy_front(errors, object, old);

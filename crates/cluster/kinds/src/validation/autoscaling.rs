@@ -1,4 +1,4 @@
-//! HorizontalPodAutoscalers and PodDisruptionBudgets.
+//! `HorizontalPodAutoscalers` and `PodDisruptionBudgets`.
 
 use schema::structural::name_rules::dns_label;
 use serde_json::Value;
@@ -25,7 +25,7 @@ struct Versions {
     may_have_no_group: bool,
 }
 
-/// Checks a HorizontalPodAutoscaler; `old` is the one that it replaces.
+/// Checks a `HorizontalPodAutoscaler`; `old` is the one that it replaces.
 pub(super) fn autoscaler(errors: &mut Errors, object: &Fields, old: Option<&Fields>) {
     match old {
         None => metadata::check(errors, GROUP, "HorizontalPodAutoscaler", object),
@@ -76,10 +76,8 @@ fn version_fault(reference: &Fields, versions: Versions) -> Option<String> {
     }
     let text = reference.text("apiVersion");
     match text.matches('/').count() {
-        0 | 1 if text.is_empty() || text == "/" => {}
-        0 => {}
         1 if !text.starts_with('/') => return None,
-        1 => {}
+        0 | 1 => {}
         _ => return Some(format!("unexpected GroupVersion string: {text}")),
     }
     (!versions.may_have_no_group).then(|| "apiVersion must specify API group".to_owned())
@@ -316,7 +314,7 @@ fn scaling_rules(errors: &mut Errors, path: &Path<'_>, rules: &Fields) {
     }
 }
 
-/// Checks a status of a HorizontalPodAutoscaler.
+/// Checks a status of a `HorizontalPodAutoscaler`.
 pub(super) fn autoscaler_status(errors: &mut Errors, new: &Fields, old: &Fields) {
     metadata::check_update(errors, GROUP, new, old);
     for name in ["currentReplicas", "desiredReplicas"] {
@@ -324,7 +322,7 @@ pub(super) fn autoscaler_status(errors: &mut Errors, new: &Fields, old: &Fields)
     }
 }
 
-/// Checks a PodDisruptionBudget; `old` is the one that it replaces.
+/// Checks a `PodDisruptionBudget`; `old` is the one that it replaces.
 pub(super) fn budget(errors: &mut Errors, object: &Fields, old: Option<&Fields>) {
     let spec = object.at("spec");
     if spec.has("minAvailable") && spec.has("maxUnavailable") {
@@ -354,7 +352,7 @@ pub(super) fn budget(errors: &mut Errors, object: &Fields, old: Option<&Fields>)
     );
 }
 
-/// Checks a status of a PodDisruptionBudget.
+/// Checks a status of a `PodDisruptionBudget`.
 pub(super) fn budget_status(errors: &mut Errors, new: &Fields, _old: &Fields) {
     let path = Path::new("status");
     let status = new.at("status");

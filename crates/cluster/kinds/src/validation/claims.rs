@@ -301,7 +301,7 @@ pub(super) fn check_status(errors: &mut Errors, new: &Fields, old: &Fields) {
     for (resource, amount) in status.at("capacity") {
         basic(errors, &capacity.key(resource), amount);
     }
-    let states = Path::new("status.allocatedResourceStatuses");
+    let progress = Path::new("status.allocatedResourceStatuses");
     let known = [
         "ControllerResizeInProgress",
         "ControllerResizeInfeasible",
@@ -310,9 +310,9 @@ pub(super) fn check_status(errors: &mut Errors, new: &Fields, old: &Fields) {
         "NodeResizePending",
     ];
     for (resource, state) in status.entries("allocatedResourceStatuses") {
-        resource_key(errors, &states, resource);
+        resource_key(errors, &progress, resource);
         if !known.contains(&state) {
-            errors.not_supported(&states, resource, &known);
+            errors.not_supported(&progress, resource, &known);
         }
     }
     let allocated = Path::new("status.allocatedResources");

@@ -334,7 +334,7 @@ pub(super) fn lease(errors: &mut Errors, object: &Fields, old: Option<&Fields>) 
     }
 }
 
-/// Checks a PriorityClass; `old` is the one that it replaces.
+/// Checks a `PriorityClass`; `old` is the one that it replaces.
 pub(super) fn priority_class(errors: &mut Errors, object: &Fields, old: Option<&Fields>) {
     const GROUP: &str = "scheduling.k8s.io";
     /// The largest priority that anybody but the system may give.
@@ -394,7 +394,7 @@ pub(super) fn priority_class(errors: &mut Errors, object: &Fields, old: Option<&
     }
 }
 
-/// Checks a RuntimeClass; `old` is the one that it replaces.
+/// Checks a `RuntimeClass`; `old` is the one that it replaces.
 pub(super) fn runtime_class(errors: &mut Errors, object: &Fields, old: Option<&Fields>) {
     const GROUP: &str = "node.k8s.io";
     let handler = object.text("handler");

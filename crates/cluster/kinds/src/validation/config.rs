@@ -1,4 +1,4 @@
-//! ConfigMaps, Secrets and ServiceAccounts.
+//! `ConfigMaps`, Secrets and `ServiceAccounts`.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -10,7 +10,7 @@ use super::report::{Errors, Path};
 use super::syntax::config_key;
 use crate::tree::{Fields, Tree};
 
-/// The most bytes that all values of a Secret or a ConfigMap may have together.
+/// The most bytes that all values of a Secret or a `ConfigMap` may have together.
 const MOST_BYTES: usize = 1 << 20;
 
 /// What is said of something that may not change any more.
@@ -43,7 +43,7 @@ fn fixed_fields(errors: &mut Errors, new: &Fields, old: &Fields, names: &[&str])
     }
 }
 
-/// Checks a ConfigMap; `old` is the one that it replaces.
+/// Checks a `ConfigMap`; `old` is the one that it replaces.
 pub(super) fn config_map(errors: &mut Errors, object: &Fields, old: Option<&Fields>) {
     if let Some(old) = old {
         metadata::check_update(errors, "", object, old);
@@ -102,16 +102,12 @@ pub(super) fn secret(errors: &mut Errors, object: &Fields, old: Option<&Fields>)
         }
         "kubernetes.io/dockercfg" => registry_config(errors, &path, data, ".dockercfg"),
         "kubernetes.io/dockerconfigjson" => registry_config(errors, &path, data, ".dockerconfigjson"),
-        "kubernetes.io/basic-auth" => {
-            if !data.contains_key("username") && !data.contains_key("password") {
-                demand(errors, "username");
-                demand(errors, "password");
-            }
+        "kubernetes.io/basic-auth" if !data.contains_key("username") && !data.contains_key("password") => {
+            demand(errors, "username");
+            demand(errors, "password");
         }
-        "kubernetes.io/ssh-auth" => {
-            if data.is_zero("ssh-privatekey") {
-                errors.required(&path.key("ssh-privatekey"), "");
-            }
+        "kubernetes.io/ssh-auth" if data.is_zero("ssh-privatekey") => {
+            errors.required(&path.key("ssh-privatekey"), "");
         }
         "kubernetes.io/tls" => {
             demand(errors, "tls.crt");
@@ -135,7 +131,7 @@ fn registry_config(errors: &mut Errors, path: &Path<'_>, data: &Fields, key: &st
     }
 }
 
-/// Checks a ServiceAccount; `old` is the one that it replaces.
+/// Checks a `ServiceAccount`; `old` is the one that it replaces.
 pub(super) fn service_account(errors: &mut Errors, object: &Fields, old: Option<&Fields>) {
     if let Some(old) = old {
         metadata::check_update(errors, "", object, old);

@@ -186,7 +186,7 @@ impl<'t> Comparison<'t> {
             }
             group.push(step);
         }
-        if !group.is_empty() && !(group.len() == 1 && group[0].kind == Kind::Equal) {
+        if group.iter().any(|step| step.kind != Kind::Equal) || group.len() > 1 {
             groups.push(group);
         }
         groups

@@ -1,4 +1,4 @@
-//! APIServices, certificates that are asked for, and how requests are queued.
+//! `APIServices`, certificates that are asked for, and how requests are queued.
 
 use schema::structural::name_rules::{dns_1035_label, dns_label, dns_subdomain, path_segment};
 
@@ -10,7 +10,7 @@ use crate::tree::{Fields, Tree};
 
 const SPEC: Path<'_> = Path::new("spec");
 
-/// Checks an APIService; `old` is the one that it replaces.
+/// Checks an `APIService`; `old` is the one that it replaces.
 pub(super) fn api_service(errors: &mut Errors, object: &Fields, old: Option<&Fields>) {
     if let Some(old) = old {
         metadata::check_update(errors, "apiregistration.k8s.io", object, old);
@@ -88,7 +88,7 @@ pub(super) fn api_service(errors: &mut Errors, object: &Fields, old: Option<&Fie
     }
 }
 
-/// Checks a status of an APIService.
+/// Checks a status of an `APIService`.
 pub(super) fn api_service_status(errors: &mut Errors, new: &Fields, old: &Fields) {
     metadata::check_update(errors, "apiregistration.k8s.io", new, old);
     let list = Path::new("status.conditions");
@@ -127,7 +127,7 @@ const USAGES: [&str; 23] = [
     "timestamping",
 ];
 
-/// Checks a new CertificateSigningRequest.
+/// Checks a new `CertificateSigningRequest`.
 pub(super) fn signing_request(errors: &mut Errors, object: &Fields) {
     metadata::check_with(errors, object, false, &|_, _| Vec::new());
     let spec = object.at("spec");
@@ -184,7 +184,7 @@ fn request_fault(encoded: &str) -> Option<String> {
     (!is_block).then(|| "PEM block type must be CERTIFICATE REQUEST".to_owned())
 }
 
-/// Checks a FlowSchema.
+/// Checks a `FlowSchema`.
 pub(super) fn flow_schema(errors: &mut Errors, object: &Fields) {
     /// The lowest precedence.
     const LARGEST: i64 = 10_000;
@@ -396,7 +396,7 @@ fn flow_url(errors: &mut Errors, path: &Path<'_>, url: &str) {
     errors.invalid(path, url, fault);
 }
 
-/// Checks a PriorityLevelConfiguration.
+/// Checks a `PriorityLevelConfiguration`.
 pub(super) fn priority_level(errors: &mut Errors, object: &Fields) {
     metadata::check(
         errors,

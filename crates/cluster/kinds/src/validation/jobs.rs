@@ -1,4 +1,4 @@
-//! Jobs and CronJobs.
+//! Jobs and `CronJobs`.
 
 mod indexes;
 mod policies;
@@ -182,13 +182,12 @@ fn plain_spec(errors: &mut Errors, path: &Path<'_>, spec: &Fields, options: &Opt
     let path = path.child("template.spec.restartPolicy");
     match restart {
         "" | "Always" => errors.required(&path, "valid values: \"OnFailure\", \"Never\""),
-        "Never" => {}
         "OnFailure" if spec.has("podFailurePolicy") => errors.invalid(
             &path,
             restart,
             "only \"Never\" is supported when podFailurePolicy is specified",
         ),
-        "OnFailure" => {}
+        "OnFailure" | "Never" => {}
         other => errors.not_supported(&path, other, &["OnFailure", "Never"]),
     }
 }
@@ -373,7 +372,7 @@ fn template_update(errors: &mut Errors, spec: &Fields, before: &Fields, status: 
     }
 }
 
-/// Checks a CronJob; `old` is the one that it replaces.
+/// Checks a `CronJob`; `old` is the one that it replaces.
 pub(super) fn cron_job(errors: &mut Errors, object: &Fields, old: Option<&Fields>) {
     /// The longest name: that of a Job must have room for a time behind it.
     const MOST_BYTES: usize = 52;

@@ -1,4 +1,4 @@
-//! LimitRanges and ResourceQuotas.
+//! `LimitRanges` and `ResourceQuotas`.
 
 use schema::structural::name_rules::label_key;
 
@@ -24,7 +24,7 @@ fn amount_of(limit: &Fields, list: &str, resource: &str) -> Option<Amount> {
     Some(Amount { text, number })
 }
 
-/// Checks a LimitRange; `old` is the one that it replaces.
+/// Checks a `LimitRange`; `old` is the one that it replaces.
 pub(super) fn range(errors: &mut Errors, object: &Fields, _old: Option<&Fields>) {
     metadata::check(errors, "", "LimitRange", object);
     let list = SPEC.child("limits");
@@ -230,7 +230,7 @@ fn conflicts(scopes: &[&str]) -> usize {
         .count()
 }
 
-/// Checks a ResourceQuota; `old` is the one that it replaces.
+/// Checks a `ResourceQuota`; `old` is the one that it replaces.
 pub(super) fn quota(errors: &mut Errors, object: &Fields, old: Option<&Fields>) {
     match old {
         None => metadata::check(errors, "", "ResourceQuota", object),
@@ -333,7 +333,7 @@ fn scope_selector(errors: &mut Errors, spec: &Fields) {
     }
 }
 
-/// Checks a status of a ResourceQuota.
+/// Checks a status of a `ResourceQuota`.
 pub(super) fn quota_status(errors: &mut Errors, new: &Fields, old: &Fields) {
     metadata::check_update(errors, "", new, old);
     let status = new.at("status");

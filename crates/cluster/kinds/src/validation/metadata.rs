@@ -17,7 +17,7 @@ pub(super) enum Name {
     Label,
     /// A segment of a path.
     Segment,
-    /// A key of a ConfigMap.
+    /// A key of a `ConfigMap`.
     Key,
     /// Whatever the kind's own rules say.
     Any,
@@ -46,8 +46,7 @@ impl Name {
 fn name_rule(group: &str, kind: &str) -> Name {
     match (group, kind) {
         ("", "Service" | "Namespace") | ("apps", "StatefulSet") => Name::Label,
-        ("rbac.authorization.k8s.io", _) => Name::Segment,
-        ("apiregistration.k8s.io", "APIService") => Name::Segment,
+        ("rbac.authorization.k8s.io", _) | ("apiregistration.k8s.io", "APIService") => Name::Segment,
         ("coordination.k8s.io", "LeaseCandidate") => Name::Key,
         ("certificates.k8s.io", "ClusterTrustBundle") => Name::Any,
         _ => Name::Subdomain,

@@ -1,18 +1,18 @@
-//! How pods are reached: Ingresses, NetworkPolicies, and the endpoints behind Services.
+//! How pods are reached: Ingresses, `NetworkPolicies`, and the endpoints behind Services.
 
 use schema::structural::name_rules::{dns_label, dns_subdomain, label_key, label_value};
 
 use super::containers::protocol;
 use super::reading::Reading;
 use super::report::{Errors, Path, listed};
-use super::syntax::{self, address, path_segment, port_name, port_number, wildcard_domain};
+use super::syntax::{self, Rule, address, path_segment, port_name, port_number, wildcard_domain};
 use super::{metadata, selectors, services};
 use crate::tree::{Fields, Tree};
 
 const SPEC: Path<'_> = Path::new("spec");
 const GROUP: &str = "networking.k8s.io";
 
-/// Checks a NetworkPolicy; `old` is the one that it replaces.
+/// Checks a `NetworkPolicy`; `old` is the one that it replaces.
 pub(super) fn policy(errors: &mut Errors, object: &Fields, old: Option<&Fields>) {
     match old {
         None => metadata::check(errors, GROUP, "NetworkPolicy", object),
@@ -153,6 +153,7 @@ fn block(errors: &mut Errors, path: &Path<'_>, block: &Fields, known: &[&str]) {
 
 /// Checks an Ingress; `old` is the one that it replaces.
 pub(super) fn ingress(errors: &mut Errors, object: &Fields, old: Option<&Fields>) {
+    const NOTE: &str = "kubernetes.io/ingress.class";
     if let Some(old) = old {
         metadata::check_update(errors, GROUP, object, old);
     }
@@ -227,7 +228,6 @@ pub(super) fn ingress(errors: &mut Errors, object: &Fields, old: Option<&Fields>
     }
     if let Some(class) = spec.set_text("ingressClassName") {
         errors.faults(&SPEC.child("ingressClassName"), class, dns_subdomain(class));
-        const NOTE: &str = "kubernetes.io/ingress.class";
         if old.is_none()
             && let Some(noted) = object.at("metadata").at("annotations").set_text(NOTE)
             && noted != class
@@ -345,7 +345,7 @@ pub(super) fn ingress_status(errors: &mut Errors, new: &Fields, old: &Fields) {
     );
 }
 
-/// Checks an IngressClass; `old` is the one that it replaces.
+/// Checks an `IngressClass`; `old` is the one that it replaces.
 pub(super) fn ingress_class(errors: &mut Errors, object: &Fields, old: Option<&Fields>) {
     /// The longest name of a controller.
     const MOST_BYTES: usize = 250;
@@ -441,7 +441,7 @@ pub(super) fn endpoints(errors: &mut Errors, object: &Fields, old: Option<&Field
     }
 }
 
-/// Checks an EndpointSlice; `old` is the one that it replaces.
+/// Checks an `EndpointSlice`; `old` is the one that it replaces.
 pub(super) fn slice(errors: &mut Errors, object: &Fields, old: Option<&Fields>) {
     metadata::check(errors, "discovery.k8s.io", "EndpointSlice", object);
     let kind = object.text("addressType");
@@ -508,19 +508,16 @@ fn slice_endpoints(errors: &mut Errors, object: &Fields, kind: &str) {
             let path = addresses.index(index);
             let is_six = address::parse(text).is_some_and(address::is_six);
             match kind {
-                "IPv4" => {
-                    if address::check(errors, &path, text, std::iter::empty()) {
-                        if is_six {
-                            errors.invalid(&addresses, text, "must be an IPv4 address");
-                        }
-                        address::check_endpoint(errors, &path, text);
+                "IPv4" | "IPv6" => {
+                    let is_right = if kind == "IPv4" {
+                        address::check(errors, &path, text, std::iter::empty())
+                    } else {
+                        address::check_strictly(errors, &path, text)
+                    };
+                    if is_right && is_six != (kind == "IPv6") {
+                        errors.invalid(&addresses, text, format!("must be an {kind} address"));
                     }
-                }
-                "IPv6" => {
-                    if address::check_strictly(errors, &path, text) {
-                        if !is_six {
-                            errors.invalid(&addresses, text, "must be an IPv6 address");
-                        }
+                    if is_right {
                         address::check_endpoint(errors, &path, text);
                     }
                 }
@@ -549,8 +546,7 @@ fn slice_endpoints(errors: &mut Errors, object: &Fields, kind: &str) {
 fn hints(errors: &mut Errors, path: &Path<'_>, hints: &Fields) {
     /// The most zones or nodes that an endpoint is meant for.
     const MOST: usize = 8;
-    let rules: [(&str, fn(&str) -> Vec<String>); 2] =
-        [("forZones", label_value), ("forNodes", dns_subdomain)];
+    let rules: [(&str, Rule); 2] = [("forZones", label_value), ("forNodes", dns_subdomain)];
     for (name, rule) in rules {
         let list = path.child(name);
         let count = hints.list(name).len();

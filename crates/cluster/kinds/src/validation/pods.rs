@@ -20,6 +20,10 @@ pub(super) use update::{check as check_update, ephemeral as check_ephemeral, res
 
 /// What may stay as an older server let it in.
 #[derive(Default, Clone, Copy)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each says of another field whether it is let be"
+)]
 pub(super) struct Allows {
     pub(super) deletion_cost: bool,
     pub(super) selector_values: bool,

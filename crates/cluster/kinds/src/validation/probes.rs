@@ -7,14 +7,13 @@ use crate::tree::{Fields, Tree};
 
 /// Checks a port that is a number or a name.
 pub(super) fn port(errors: &mut Errors, path: &Path<'_>, source: &Fields, name: &str) {
-    match source.get(name).and_then(serde_json::Value::as_str) {
-        Some(text) => errors.faults(path, text, port_name(text)),
-        None => {
-            let number = source.number(name);
-            for fault in port_number(number) {
-                errors.invalid(path, number, fault);
-            }
-        }
+    if let Some(text) = source.set_text(name) {
+        errors.faults(path, text, port_name(text));
+        return;
+    }
+    let number = source.number(name);
+    for fault in port_number(number) {
+        errors.invalid(path, number, fault);
     }
 }
 

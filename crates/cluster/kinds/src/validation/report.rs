@@ -1,5 +1,10 @@
 //! How faults are reported: where a field is, and what is wrong with it.
 
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "values that are shown are references or small, and read best without another `&`"
+)]
+
 use std::fmt::Write;
 
 use goyaml::json::{self, Escape};
@@ -156,11 +161,6 @@ impl Errors {
     /// Returns how many were found.
     pub(super) const fn len(&self) -> usize {
         self.0.len()
-    }
-
-    /// Forgets what was found after the first `kept`.
-    pub(super) fn truncate(&mut self, kept: usize) {
-        self.0.truncate(kept);
     }
 
     /// Adds a fault.

@@ -188,14 +188,14 @@ pub(super) fn requirements(
         match requirements.at("limits").get(resource) {
             Some(limit) => {
                 let limit = quantity_text(limit);
-                let (asked, most) = (Quantity::read(&text), Quantity::read(&limit));
-                if !asked.is_same_number(most) && !may_be_overcommitted(resource) {
+                let (wanted, most) = (Quantity::read(&text), Quantity::read(&limit));
+                if !wanted.is_same_number(most) && !may_be_overcommitted(resource) {
                     errors.invalid(
                         &requests,
                         &text,
                         format!("must be equal to {resource} limit of {limit}"),
                     );
-                } else if asked.is_more_than(most) {
+                } else if wanted.is_more_than(most) {
                     errors.invalid(
                         &requests,
                         &text,

@@ -247,7 +247,7 @@ pub(super) fn of_pod(errors: &mut Errors, path: &Path<'_>, spec: &Fields, option
     );
 }
 
-/// Checks annotations that once said what seccomp and AppArmor do.
+/// Checks annotations that once said what seccomp and `AppArmor` do.
 pub(super) fn annotations(errors: &mut Errors, path: &Path<'_>, annotations: &Fields, spec: &Fields) {
     const POD: &str = "seccomp.security.alpha.kubernetes.io/pod";
     if let Some(profile) = annotations.set_text(POD) {
@@ -276,7 +276,7 @@ pub(super) fn annotations(errors: &mut Errors, path: &Path<'_>, annotations: &Fi
     }
 }
 
-/// How the keys of annotations begin that say what AppArmor does.
+/// How the keys of annotations begin that say what `AppArmor` does.
 pub(super) const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
 
 fn seccomp_annotation(errors: &mut Errors, path: &Path<'_>, profile: &str) {

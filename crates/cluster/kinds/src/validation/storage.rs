@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::claims::{access_modes, basic};
 use super::reading::{Reading, fields};
 use super::report::{Errors, Path, listed};
-use super::syntax::no_backsteps;
+use super::syntax::{Rule, no_backsteps};
 use super::volumes::{
     OneSource, azure_disk, cinder, demand, disk, driver, fibre_channel, flex, flocker, host_path,
     iscsi_of_cluster, nfs, quobyte, storage_os,
@@ -370,7 +370,7 @@ fn source(errors: &mut Errors, path: &Path<'_>, spec: &Fields, name: &str) {
 }
 
 fn secret(errors: &mut Errors, path: &Path<'_>, secret: &Fields) {
-    let rules: [(&str, fn(&str) -> Vec<String>); 2] = [("name", dns_subdomain), ("namespace", dns_label)];
+    let rules: [(&str, Rule); 2] = [("name", dns_subdomain), ("namespace", dns_label)];
     for (name, rule) in rules {
         let text = secret.text(name);
         if text.is_empty() {
@@ -387,7 +387,7 @@ fn unchanged(errors: &mut Errors, new: &Fields, old: &Fields, name: &str) {
     }
 }
 
-/// Checks a StorageClass; `old` is the one that it replaces.
+/// Checks a `StorageClass`; `old` is the one that it replaces.
 pub(super) fn class(errors: &mut Errors, object: &Fields, old: Option<&Fields>) {
     if let Some(old) = old {
         metadata::check_update(errors, GROUP, object, old);
@@ -447,13 +447,16 @@ fn parameters(errors: &mut Errors, object: &Fields, may_be_empty: bool) {
     }
 }
 
+/// A label and the values that it may have.
+type Demand<'a> = (&'a str, Vec<&'a str>);
+
 fn topologies(errors: &mut Errors, object: &Fields) {
     let list = Path::new("allowedTopologies");
-    let mut seen: Vec<Vec<(&str, Vec<&str>)>> = Vec::new();
+    let mut seen: Vec<Vec<Demand<'_>>> = Vec::new();
     for (index, term) in object.numbered("allowedTopologies") {
         let path = list.index(index);
         let expressions = path.child("matchLabelExpressions");
-        let mut own: Vec<(&str, Vec<&str>)> = Vec::new();
+        let mut own: Vec<Demand<'_>> = Vec::new();
         for (index, expression) in term.numbered("matchLabelExpressions") {
             let path = expressions.index(index);
             let values = path.child("values");
@@ -485,7 +488,7 @@ fn topologies(errors: &mut Errors, object: &Fields) {
     }
 }
 
-/// Checks a VolumeAttributesClass; `old` is the one that it replaces.
+/// Checks a `VolumeAttributesClass`; `old` is the one that it replaces.
 pub(super) fn attributes_class(errors: &mut Errors, object: &Fields, old: Option<&Fields>) {
     if let Some(old) = old {
         metadata::check_update(errors, GROUP, object, old);

@@ -6,7 +6,10 @@ use schema::structural::name_rules::{dns_label, dns_subdomain, label_key};
 
 use super::report::{Errors, Path};
 
-/// The longest DNS subdomain, which is also the longest key of a ConfigMap.
+/// Returns what keeps text from being what it should be.
+pub(super) type Rule = fn(&str) -> Vec<String>;
+
+/// The longest DNS subdomain, which is also the longest key of a `ConfigMap`.
 const SUBDOMAIN_BYTES: usize = 253;
 
 /// Returns the rule that a number must lie between two others.
@@ -62,7 +65,7 @@ pub(super) fn variable_name(name: &str) -> Vec<String> {
     ]
 }
 
-/// Returns what keeps text from being a key of a ConfigMap or a Secret.
+/// Returns what keeps text from being a key of a `ConfigMap` or a Secret.
 pub(super) fn config_key(key: &str) -> Vec<String> {
     let mut faults = Vec::new();
     if key.len() > SUBDOMAIN_BYTES {

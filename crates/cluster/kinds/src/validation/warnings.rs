@@ -149,10 +149,8 @@ pub(super) fn of(group: &str, kind: &str, new: &Fields, old: Option<&Fields>) ->
                 pods::check(&mut found, Some(&SPEC.child("template")), spec.at("template"));
             }
         }
-        ("apps", "DaemonSet") => {
-            if old.is_none_or(|old| !spec.is_same(old.at("spec"), "template")) {
-                pods::check(&mut found, Some(&SPEC.child("template")), spec.at("template"));
-            }
+        ("apps", "DaemonSet") if old.is_none_or(|old| !spec.is_same(old.at("spec"), "template")) => {
+            pods::check(&mut found, Some(&SPEC.child("template")), spec.at("template"));
         }
         ("apps", "StatefulSet") => stateful_set(&mut found, new, old),
         ("", "PodTemplate") if old.is_none() => {
@@ -279,11 +277,7 @@ fn service(found: &mut Warnings, object: &Fields) {
         ));
     }
     let is_headless = spec.list("clusterIPs").len() == 1 && spec.text("clusterIP") == "None";
-    if !is_headless {
-        for (index, ip) in spec.texts("clusterIPs").enumerate() {
-            found.address(&SPEC.child("clusterIPs").index(index), ip);
-        }
-    } else {
+    if is_headless {
         if !spec.is_zero("loadBalancerIP") {
             found.tell("spec.loadBalancerIP is ignored for headless services");
         }
@@ -292,6 +286,10 @@ fn service(found: &mut Warnings, object: &Fields) {
         }
         if spec.text("sessionAffinity") != "None" {
             found.tell("spec.SessionAffinity is ignored for headless services");
+        }
+    } else {
+        for (index, ip) in spec.texts("clusterIPs").enumerate() {
+            found.address(&SPEC.child("clusterIPs").index(index), ip);
         }
     }
     for (index, ip) in spec.texts("externalIPs").enumerate() {
@@ -399,7 +397,7 @@ fn quota(found: &mut Warnings, spec: &Fields) {
     for resource in ["cpu", "memory", "storage", "ephemeral-storage"] {
         let mut request_name = format!("requests.{resource}");
         if !hard.contains_key(&request_name) && matches!(resource, "cpu" | "memory") {
-            request_name = resource.to_owned();
+            resource.clone_into(&mut request_name);
         }
         let limit_name = format!("limits.{resource}");
         if let (Some(request), Some(limit)) = (hard.get(&request_name), hard.get(&limit_name)) {

@@ -1,4 +1,4 @@
-//! What keeps pods running: Deployments, ReplicaSets, StatefulSets, DaemonSets, and what is left of older kinds.
+//! What keeps pods running: Deployments, `ReplicaSets`, `StatefulSets`, `DaemonSets`, and what is left of older kinds.
 
 mod stateful;
 
@@ -265,7 +265,7 @@ pub(super) fn deployment_status(errors: &mut Errors, new: &Fields, old: &Fields)
     collisions(errors, status, old.at("status"));
 }
 
-/// Checks a ReplicaSet; `old` is the one that it replaces.
+/// Checks a `ReplicaSet`; `old` is the one that it replaces.
 pub(super) fn replica_set(errors: &mut Errors, object: &Fields, old: Option<&Fields>) {
     match old {
         None => metadata::check(errors, "apps", "ReplicaSet", object),
@@ -281,7 +281,7 @@ pub(super) fn replica_set(errors: &mut Errors, object: &Fields, old: Option<&Fie
     }
 }
 
-/// Checks a status of a ReplicaSet or a ReplicationController.
+/// Checks a status of a `ReplicaSet` or a `ReplicationController`.
 pub(super) fn replicas_status(errors: &mut Errors, group: &str, new: &Fields, old: &Fields) {
     metadata::check_update(errors, group, new, old);
     let status = new.at("status");
@@ -306,7 +306,7 @@ pub(super) fn replicas_status(errors: &mut Errors, group: &str, new: &Fields, ol
     available(errors, status, "readyReplicas");
 }
 
-/// Checks a ReplicationController; `old` is the one that it replaces.
+/// Checks a `ReplicationController`; `old` is the one that it replaces.
 pub(super) fn replication_controller(errors: &mut Errors, object: &Fields, old: Option<&Fields>) {
     match old {
         None => metadata::check(errors, "", "ReplicationController", object),
@@ -344,7 +344,7 @@ pub(super) fn replication_controller(errors: &mut Errors, object: &Fields, old: 
     }
 }
 
-/// Checks a DaemonSet; `old` is the one that it replaces.
+/// Checks a `DaemonSet`; `old` is the one that it replaces.
 pub(super) fn daemon_set(errors: &mut Errors, object: &Fields, old: Option<&Fields>) {
     let spec = object.at("spec");
     match old {
@@ -426,7 +426,7 @@ fn daemon_strategy(errors: &mut Errors, spec: &Fields) {
     }
 }
 
-/// Checks a status of a DaemonSet.
+/// Checks a status of a `DaemonSet`.
 pub(super) fn daemon_set_status(errors: &mut Errors, new: &Fields, old: &Fields) {
     metadata::check_update(errors, "apps", new, old);
     let status = new.at("status");
@@ -449,7 +449,7 @@ pub(super) fn daemon_set_status(errors: &mut Errors, new: &Fields, old: &Fields)
     collisions(errors, status, old.at("status"));
 }
 
-/// Checks a ControllerRevision; `old` is the one that it replaces.
+/// Checks a `ControllerRevision`; `old` is the one that it replaces.
 pub(super) fn controller_revision(errors: &mut Errors, object: &Fields, old: Option<&Fields>) {
     if let Some(old) = old {
         metadata::check_update(errors, "apps", object, old);
@@ -469,7 +469,7 @@ pub(super) fn controller_revision(errors: &mut Errors, object: &Fields, old: Opt
     }
 }
 
-/// Checks a PodTemplate; `old` is the one that it replaces.
+/// Checks a `PodTemplate`; `old` is the one that it replaces.
 pub(super) fn pod_template(errors: &mut Errors, object: &Fields, old: Option<&Fields>) {
     match old {
         None => metadata::check(errors, "", "PodTemplate", object),

@@ -1,4 +1,4 @@
-//! Schedules of CronJobs, as the library reads them that Kubernetes uses.
+//! Schedules of `CronJobs`, as the library reads them that Kubernetes uses.
 
 use super::super::report::{Errors, Path, Shown};
 
@@ -117,7 +117,7 @@ fn range_fault(part: &str, bounds: &Bounds) -> Result<(), String> {
         .map(|range| range.split('-').collect())
         .unwrap_or_default();
     let (start, mut end) = match limits.as_slice() {
-        ["*" | "?", ..] => (bounds.least, bounds.most),
+        ["*" | "?", ..] | [] => (bounds.least, bounds.most),
         [only] => {
             let only = number_or_name(only, bounds)?;
             (only, only)
@@ -127,7 +127,6 @@ fn range_fault(part: &str, bounds: &Bounds) -> Result<(), String> {
             number_or_name(first, bounds)?;
             return Err(format!("too many hyphens: {part}"));
         }
-        [] => (bounds.least, bounds.most),
     };
     let step = match pieces.as_slice() {
         [_] => 1,

@@ -11,7 +11,7 @@ use super::super::{internal, metadata, resources, selectors};
 use super::{GROUP, SPEC, unchanged, volume_spec};
 use crate::tree::{Fields, Tree, same};
 
-/// Checks a CSIDriver; `old` is the one that it replaces.
+/// Checks a `CSIDriver`; `old` is the one that it replaces.
 pub(in super::super) fn csi_driver(errors: &mut Errors, object: &Fields, old: Option<&Fields>) {
     match old {
         None => metadata::check(errors, GROUP, "CSIDriver", object),
@@ -102,7 +102,7 @@ fn token_requests(errors: &mut Errors, spec: &Fields) {
     }
 }
 
-/// Checks a CSINode; `old` is the one that it replaces.
+/// Checks a `CSINode`; `old` is the one that it replaces.
 pub(in super::super) fn csi_node(errors: &mut Errors, object: &Fields, old: Option<&Fields>) {
     /// The longest name of a node that a driver gives it.
     const MOST_BYTES: usize = 256;
@@ -165,7 +165,7 @@ pub(in super::super) fn csi_node(errors: &mut Errors, object: &Fields, old: Opti
     }
 }
 
-/// Checks a VolumeAttachment; `old` is the one that it replaces.
+/// Checks a `VolumeAttachment`; `old` is the one that it replaces.
 pub(in super::super) fn attachment(errors: &mut Errors, object: &Fields, old: Option<&Fields>) {
     const RULE: &str = "must specify exactly one of inlineVolumeSpec and persistentVolumeName";
     metadata::check(errors, GROUP, "VolumeAttachment", object);
@@ -234,7 +234,7 @@ fn attachment_status(errors: &mut Errors, status: &Fields) {
     }
 }
 
-/// Checks a CSIStorageCapacity; `old` is the one that it replaces.
+/// Checks a `CSIStorageCapacity`; `old` is the one that it replaces.
 pub(in super::super) fn capacity(errors: &mut Errors, object: &Fields, old: Option<&Fields>) {
     if let Some(old) = old {
         metadata::check_update(errors, GROUP, object, old);

@@ -27,15 +27,15 @@ static IQN: LazyLock<Option<Regex>> =
 static EUI: LazyLock<Option<Regex>> = LazyLock::new(|| pattern(r"^eui.[[:alnum:]]{16}$"));
 static NAA: LazyLock<Option<Regex>> = LazyLock::new(|| pattern(r"^naa.[[:alnum:]]{32}$"));
 
-fn fits(regex: &Option<Regex>, text: &str) -> bool {
-    regex.as_ref().is_some_and(|regex| regex.is_match(text))
+fn fits(regex: Option<&Regex>, text: &str) -> bool {
+    regex.is_some_and(|regex| regex.is_match(text))
 }
 
 fn qualified_name(errors: &mut Errors, path: &Path<'_>, name: &str, rule_of_start: &str) {
     let is_right = match name.get(..3) {
-        Some("iqn") => fits(&IQN, name),
-        Some("eui") => fits(&EUI, name),
-        Some("naa") => fits(&NAA, name),
+        Some("iqn") => fits(IQN.as_ref(), name),
+        Some("eui") => fits(EUI.as_ref(), name),
+        Some("naa") => fits(NAA.as_ref(), name),
         _ => {
             errors.invalid(path, name, rule_of_start);
             return;
@@ -63,7 +63,7 @@ fn iscsi_target(errors: &mut Errors, path: &Path<'_>, source: &Fields, rule_of_s
 
 const START: &str = "must be valid format starting with iqn, eui, or naa";
 
-/// Checks a target of iSCSI of a pod.
+/// Checks a target of `iSCSI` of a pod.
 pub(super) fn iscsi(errors: &mut Errors, path: &Path<'_>, source: &Fields) {
     demand(errors, path, source, &["targetPortal"]);
     iscsi_target(errors, path, source, START);
@@ -72,7 +72,7 @@ pub(super) fn iscsi(errors: &mut Errors, path: &Path<'_>, source: &Fields) {
     }
 }
 
-/// Checks a target of iSCSI of a persistent volume.
+/// Checks a target of `iSCSI` of a persistent volume.
 pub(in super::super) fn iscsi_of_cluster(
     errors: &mut Errors,
     path: &Path<'_>,
@@ -207,7 +207,7 @@ fn secret(errors: &mut Errors, path: &Path<'_>, source: &Fields, of_cluster: boo
     }
 }
 
-/// Checks a volume of StorageOS.
+/// Checks a volume of `StorageOS`.
 pub(in super::super) fn storage_os(errors: &mut Errors, path: &Path<'_>, source: &Fields, of_cluster: bool) {
     let name = source.text("volumeName");
     if name.is_empty() {

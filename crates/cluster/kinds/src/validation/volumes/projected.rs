@@ -198,7 +198,7 @@ fn trust_bundle(errors: &mut Errors, path: &Path<'_>, source: &Fields) {
     local_unreserved_path(errors, &path.child("path"), bundle.text("path"));
 }
 
-/// Returns what is wrong with the name of a ClusterTrustBundle; the front of it may be the name of its signer.
+/// Returns what is wrong with the name of a `ClusterTrustBundle`; the front of it may be the name of its signer.
 fn trust_bundle_name(name: &str) -> Vec<String> {
     let rest = name.rsplit_once(':').map_or(name, |(_, rest)| rest);
     dns_subdomain(rest)

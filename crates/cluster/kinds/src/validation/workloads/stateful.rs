@@ -1,11 +1,11 @@
-//! StatefulSets.
+//! `StatefulSets`.
 
 use schema::structural::name_rules::dns_label;
 use serde_json::{Value, json};
 
 use super::super::pods::{self, Options};
 use super::super::reading::Reading;
-use super::super::report::{Errors, Path};
+use super::super::report::Errors;
 use super::super::selectors::{self, Match};
 use super::super::{claims, internal, metadata, syntax};
 use super::{
@@ -22,7 +22,7 @@ struct Skips {
     template: bool,
 }
 
-/// Checks a new StatefulSet.
+/// Checks a new `StatefulSet`.
 pub(in super::super) fn check(errors: &mut Errors, object: &Fields) {
     metadata::check(errors, "apps", "StatefulSet", object);
     spec(
@@ -33,7 +33,7 @@ pub(in super::super) fn check(errors: &mut Errors, object: &Fields) {
     );
 }
 
-/// Checks an update of a StatefulSet.
+/// Checks an update of a `StatefulSet`.
 pub(in super::super) fn check_update(errors: &mut Errors, new: &Fields, old: &Fields) {
     metadata::check_update(errors, "apps", new, old);
     let options = template_options(Some(old));
@@ -194,7 +194,7 @@ fn strategy(errors: &mut Errors, spec: &Fields) {
     }
 }
 
-/// Checks a status of a StatefulSet.
+/// Checks a status of a `StatefulSet`.
 pub(in super::super) fn check_status(errors: &mut Errors, new: &Fields, old: &Fields) {
     let status = new.at("status");
     numbers(
