@@ -21,10 +21,12 @@ pub mod jobs;
 pub mod namespaces;
 pub mod ownership;
 pub mod pods;
+pub mod quotas;
 pub mod replicasets;
 pub mod revisions;
 pub mod root_certificate;
 pub mod service_accounts;
+pub mod service_addresses;
 mod service_pods;
 pub mod statefulsets;
 pub mod template_hash;
@@ -86,8 +88,11 @@ impl Controllers {
             work::start(api, cluster_roles::ClusterRoles),
             work::start(api, endpoint_slices::EndpointSlices),
             work::start(api, endpoints::Endpoints),
+            work::start(api, service_addresses::ServiceAddresses),
+            work::start(api, service_addresses::ServiceRanges),
             work::start(api, volumes::Claims::default()),
             work::start(api, volumes::Volumes::default()),
+            work::start(api, quotas::Quotas),
             expiry::start(api),
         ]
     }

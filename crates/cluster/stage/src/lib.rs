@@ -16,6 +16,7 @@
 //! - [`aggregation`]: APIs that another server serves
 //! - [`callback`]: calls to servers that objects name
 //! - [`allocation`]: addresses and ports that the cluster has only once
+//! - [`quota`]: what objects use of what a namespace is allowed
 //! - [`bootstrap`]: the first objects of a cluster
 //! - [`controllers`], [`node`]: what makes a cluster live
 //! - [`events`]: what controllers and the node tell about objects
@@ -39,6 +40,7 @@ pub mod health;
 pub mod node;
 pub mod object;
 pub mod options;
+pub mod quota;
 pub mod request;
 pub mod resource;
 pub mod rules;

@@ -26,7 +26,7 @@ pub(super) fn write(folder: &Path) -> Result<Certificates, super::StartError> {
     let mut server = CertificateParams::new(vec![
         "localhost".to_owned(),
         "127.0.0.1".to_owned(),
-        "10.0.0.1".to_owned(),
+        "10.96.0.1".to_owned(),
         "kubernetes".to_owned(),
         "kubernetes.default".to_owned(),
         "kubernetes.default.svc".to_owned(),

@@ -177,7 +177,7 @@ fn apiserver_arguments(root: &Path, etcd_url: &str, port: u16, tokens: &Path) ->
         "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
         format!("--token-auth-file={}", tokens.display()),
         "--authorization-mode=RBAC".to_owned(),
-        "--service-cluster-ip-range=10.0.0.0/16".to_owned(),
+        "--service-cluster-ip-range=10.96.0.0/12".to_owned(),
         "--allow-privileged=true".to_owned(),
         // The suite sends all its cases at once; fairness between users is not what it asks about.
         "--max-requests-inflight=3000".to_owned(),

@@ -14,6 +14,19 @@ pub type HostPort = (String, String, i64);
 /// Returns the resources that a pod asks for: those of its containers together, or of an init container that needs
 /// more before they start, and what running the pod costs beside.
 pub fn of_pod(pod: &Value) -> Amounts {
+    total(pod, requests, "requests")
+}
+
+/// Returns the most that a pod may use, counted in the same way.
+pub fn limits_of_pod(pod: &Value) -> Amounts {
+    total(
+        pod,
+        |container| amounts(&container["resources"]["limits"]),
+        "limits",
+    )
+}
+
+fn total(pod: &Value, requests: fn(&Value) -> Amounts, list: &str) -> Amounts {
     let spec = &pod["spec"];
     let mut together = Amounts::new();
     for container in items(&spec["containers"]) {
@@ -35,7 +48,7 @@ pub fn of_pod(pod: &Value) -> Amounts {
     }
     raise(&mut together, &starting);
     // Resources of the pod as a whole stand before those of its containers.
-    for (name, amount) in amounts(&spec["resources"]["requests"]) {
+    for (name, amount) in amounts(&spec["resources"][list]) {
         together.insert(name, amount);
     }
     add(&mut together, &amounts(&spec["overhead"]));
