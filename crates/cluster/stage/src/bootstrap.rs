@@ -17,10 +17,10 @@ use crate::store::{Change, Expect, Key, ResourceKey, Write};
 /// The namespaces that every cluster has.
 pub const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
-/// The StorageClass that claims get when they name none.
+/// The `StorageClass` that claims get when they name none.
 pub const DEFAULT_STORAGE_CLASS: &str = "standard";
 
-/// Who makes the volumes of the default StorageClass.
+/// Who makes the volumes of the default `StorageClass`.
 pub const PROVISIONER: &str = "baton.dev/directory";
 
 /// The port that the API's Service names until the API listens somewhere else.

@@ -1,4 +1,4 @@
-//! What objects use of a ResourceQuota: how many there are, and what pods and claims ask for.
+//! What objects use of a `ResourceQuota`: how many there are, and what pods and claims ask for.
 //!
 //! Pure: the controller sums it up over what is stored, and admission asks it about what is written.
 
@@ -13,7 +13,7 @@ use crate::object::Object;
 /// Amounts by the name that quotas limit them under.
 pub type Usage = BTreeMap<String, Quantity>;
 
-/// What follows the name of a StorageClass in the names of limits on it.
+/// What follows the name of a `StorageClass` in the names of limits on it.
 const OF_CLASS: &str = ".storageclass.storage.k8s.io/";
 
 /// The resources of the core that quotas count under their own name, too.
@@ -82,12 +82,11 @@ fn add_service(usage: &mut Usage, service: &Value) {
     let ports = ports.map(Vec::as_slice).unwrap_or_default();
     let balanced = service["spec"]["type"] == "LoadBalancer";
     let node_ports = match service["spec"]["type"].as_str() {
-        Some("NodePort") => ports.len(),
         Some("LoadBalancer") if service["spec"]["allocateLoadBalancerNodePorts"] == false => ports
             .iter()
             .filter(|port| port["nodePort"].as_i64().unwrap_or(0) != 0)
             .count(),
-        Some("LoadBalancer") => ports.len(),
+        Some("NodePort" | "LoadBalancer") => ports.len(),
         _ => 0,
     };
     usage.insert("services.nodeports".to_owned(), number(node_ports));

@@ -15,14 +15,14 @@ impl World {
         Self { store, allocations }
     }
 
-    fn try_give(&self, name: &str, spec: Value, old: Option<&Value>) -> Result<(Value, Claim), String> {
+    fn try_give(&self, name: &str, spec: &Value, old: Option<&Value>) -> Result<(Value, Claim), String> {
         let mut service = json!({"metadata": {"name": name, "namespace": "a", "uid": name}, "spec": spec});
         allocate_service(&self.allocations, &self.store, &mut service, old, false)
             .map(|claim| (service, claim))
             .map_err(|status| status.message)
     }
 
-    async fn create(&self, name: &str, spec: Value) -> Result<Value, String> {
+    async fn create(&self, name: &str, spec: &Value) -> Result<Value, String> {
         let (service, claim) = self.try_give(name, spec, None)?;
         let key = Key::new(&ResourceKey::new("", "services"), "a", name);
         let write = Write {
@@ -48,7 +48,7 @@ impl World {
 #[tokio::test]
 async fn a_service_gets_an_address_and_its_family() {
     let world = World::new();
-    let service = world.create("s", json!({"type": "ClusterIP"})).await.unwrap();
+    let service = world.create("s", &json!({"type": "ClusterIP"})).await.unwrap();
     let address: Ipv4Addr = service["spec"]["clusterIP"].as_str().unwrap().parse().unwrap();
     assert!(addresses::has(&service, address));
     assert_eq!(address.octets()[0], 10);
@@ -61,14 +61,14 @@ async fn a_service_gets_an_address_and_its_family() {
 async fn an_address_is_given_once_and_again_when_its_service_is_gone() {
     let world = World::new();
     let wanted = json!({"type": "ClusterIP", "clusterIP": "10.96.1.2"});
-    world.create("one", wanted.clone()).await.unwrap();
+    world.create("one", &wanted).await.unwrap();
     assert_eq!(
-        world.create("two", wanted.clone()).await.unwrap_err(),
+        world.create("two", &wanted).await.unwrap_err(),
         "Service \"two\" is invalid: spec.clusterIPs: Invalid value: [\"10.96.1.2\"]: failed to allocate IP 10.96.1.2: \
          provided IP is already allocated"
     );
     world.delete("one").await;
-    world.create("two", wanted.clone()).await.unwrap();
+    world.create("two", &wanted).await.unwrap();
     let again = Allocations::of(&world.store);
     let mut third = json!({"metadata": {"name": "three"}, "spec": wanted});
     assert!(allocate_service(&again, &world.store, &mut third, None, false).is_err());
@@ -79,10 +79,10 @@ async fn what_a_refused_write_claimed_is_free_again() {
     let world = World::new();
     let wanted =
         json!({"type": "NodePort", "clusterIP": "10.96.1.2", "ports": [{"port": 80, "nodePort": 30001}]});
-    let (_, claim) = world.try_give("one", wanted.clone(), None).unwrap();
-    assert!(world.try_give("two", wanted.clone(), None).is_err());
+    let (_, claim) = world.try_give("one", &wanted, None).unwrap();
+    assert!(world.try_give("two", &wanted, None).is_err());
     drop(claim);
-    assert!(world.try_give("two", wanted, None).is_ok());
+    assert!(world.try_give("two", &wanted, None).is_ok());
 }
 
 #[tokio::test]
@@ -119,18 +119,18 @@ async fn what_the_cluster_has_not_is_refused_with_the_real_texts() {
              The range of valid ports is 30000-32767",
         ),
     ] {
-        assert_eq!(world.try_give("s", spec, None).unwrap_err(), expected);
+        assert_eq!(world.try_give("s", &spec, None).unwrap_err(), expected);
     }
 }
 
 #[tokio::test]
 async fn a_headless_service_without_a_selector_has_both_families() {
     let world = World::new();
-    let (service, _claim) = world.try_give("s", json!({"clusterIP": "None"}), None).unwrap();
+    let (service, _claim) = world.try_give("s", &json!({"clusterIP": "None"}), None).unwrap();
     assert_eq!(service["spec"]["ipFamilies"], json!(["IPv4", "IPv6"]));
     assert_eq!(service["spec"]["ipFamilyPolicy"], "RequireDualStack");
     let (service, _claim) = world
-        .try_give("s", json!({"clusterIP": "None", "selector": {"a": "b"}}), None)
+        .try_give("s", &json!({"clusterIP": "None", "selector": {"a": "b"}}), None)
         .unwrap();
     assert_eq!(service["spec"]["ipFamilies"], json!(["IPv4"]));
     assert_eq!(service["spec"]["clusterIPs"], json!(["None"]));
@@ -142,12 +142,12 @@ async fn an_update_keeps_addresses_and_ports_that_it_does_not_name() {
     let old = world
         .create(
             "s",
-            json!({"type": "NodePort", "ports": [{"name": "w", "port": 80}]}),
+            &json!({"type": "NodePort", "ports": [{"name": "w", "port": 80}]}),
         )
         .await
         .unwrap();
     let spec = json!({"type": "NodePort", "ports": [{"name": "w", "port": 81}, {"name": "x", "port": 82}]});
-    let (new, _claim) = world.try_give("s", spec, Some(&old)).unwrap();
+    let (new, _claim) = world.try_give("s", &spec, Some(&old)).unwrap();
     assert_eq!(new["spec"]["clusterIP"], old["spec"]["clusterIP"]);
     assert_eq!(new["spec"]["clusterIPs"], old["spec"]["clusterIPs"]);
     let port = |service: &Value, index: usize| service["spec"]["ports"][index]["nodePort"].clone();
@@ -161,7 +161,7 @@ async fn two_protocols_of_one_port_share_the_node_port() {
     let ports =
         json!([{"name": "t", "port": 53, "protocol": "TCP"}, {"name": "u", "port": 53, "protocol": "UDP"}]);
     let (service, _claim) = world
-        .try_give("s", json!({"type": "NodePort", "ports": ports}), None)
+        .try_give("s", &json!({"type": "NodePort", "ports": ports}), None)
         .unwrap();
     let ports = &service["spec"]["ports"];
     assert_eq!(ports[0]["nodePort"], ports[1]["nodePort"]);
@@ -171,7 +171,7 @@ async fn two_protocols_of_one_port_share_the_node_port() {
 async fn a_balanced_service_that_stays_local_gets_a_port_for_health_checks() {
     let world = World::new();
     let spec = json!({"type": "LoadBalancer", "externalTrafficPolicy": "Local", "ports": [{"port": 80}]});
-    let (service, _claim) = world.try_give("s", spec, None).unwrap();
+    let (service, _claim) = world.try_give("s", &spec, None).unwrap();
     assert!(service["spec"]["healthCheckNodePort"].as_u64().unwrap() >= 30_000);
     assert_ne!(
         service["spec"]["healthCheckNodePort"],

@@ -1,4 +1,4 @@
-//! ClusterRoles that are made of others: their rules are those of the roles that their selectors match.
+//! `ClusterRoles` that are made of others: their rules are those of the roles that their selectors match.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use crate::store::{Event, ResourceKey};
 
 const ROLES: Named<'static> = ("rbac.authorization.k8s.io", "clusterroles");
 
-/// Keeps the rules of aggregated ClusterRoles.
+/// Keeps the rules of aggregated `ClusterRoles`.
 #[derive(Debug)]
 pub struct ClusterRoles;
 

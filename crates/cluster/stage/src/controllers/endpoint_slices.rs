@@ -1,4 +1,4 @@
-//! EndpointSlices: where the pods of a Service are, and which of them take traffic.
+//! `EndpointSlices`: where the pods of a Service are, and which of them take traffic.
 
 mod decision;
 

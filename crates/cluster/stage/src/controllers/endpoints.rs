@@ -1,4 +1,4 @@
-//! Endpoints: the older form of EndpointSlices, one object for each Service.
+//! Endpoints: the older form of `EndpointSlices`, one object for each Service.
 
 use serde_json::{Map, Value, json};
 

@@ -15,7 +15,7 @@ use crate::store::{Change, Expect, ResourceKey, Write};
 const KEPT_FOR: SignedDuration = SignedDuration::from_hours(1);
 
 /// How often old events are looked for.
-const LOOK_EVERY: Duration = Duration::from_secs(60);
+const LOOK_EVERY: Duration = Duration::from_mins(1);
 
 /// Starts the removal of old events.
 pub fn start(api: &Arc<Api>) -> Running {

@@ -1,4 +1,4 @@
-//! ResourceQuotas: what is used of each.
+//! `ResourceQuotas`: what is used of each.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! IPAddresses, which show who has which address, and ServiceCIDRs, the ranges they are from.
+//! `IPAddresses`, which show who has which address, and `ServiceCIDRs`, the ranges they are from.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ const MANAGER: &str = "ipallocator.k8s.io";
 /// The finalizer of ranges.
 const RANGE_FINALIZER: &str = "networking.k8s.io/service-cidr-finalizer";
 
-/// Keeps the IPAddresses of Services.
+/// Keeps the `IPAddresses` of Services.
 #[derive(Debug)]
 pub struct ServiceAddresses;
 

@@ -1,4 +1,4 @@
-//! Services and the pods they select, as both Endpoints and EndpointSlices see them.
+//! Services and the pods they select, as both Endpoints and `EndpointSlices` see them.
 
 use serde_json::{Value, json};
 

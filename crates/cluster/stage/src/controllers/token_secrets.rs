@@ -21,7 +21,7 @@ const TYPE: &str = "kubernetes.io/service-account-token";
 const ACCOUNT_NAME: &str = "kubernetes.io/service-account.name";
 const ACCOUNT_UID: &str = "kubernetes.io/service-account.uid";
 
-/// Fills the Secrets of ServiceAccounts, and removes those whose account is gone.
+/// Fills the Secrets of `ServiceAccounts`, and removes those whose account is gone.
 #[derive(Debug)]
 pub struct TokenSecrets;
 

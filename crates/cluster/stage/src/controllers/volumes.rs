@@ -1,6 +1,6 @@
-//! PersistentVolumeClaims and the PersistentVolumes they are bound to.
+//! `PersistentVolumeClaims` and the `PersistentVolumes` they are bound to.
 //!
-//! A claim gets a volume that is there and fits, or a new one where its StorageClass is of this cluster's own
+//! A claim gets a volume that is there and fits, or a new one where its `StorageClass` is of this cluster's own
 //! provisioner; a volume whose claim is gone is released, and deleted where its reclaim policy says so.
 
 mod claim;
@@ -39,7 +39,7 @@ fn is_for(volume: &Value, claim: &Value) -> bool {
         && (uid.is_empty() || uid == claim.uid())
 }
 
-/// Returns the name of the StorageClass; `None` where none is named, which isn't the same as the empty one.
+/// Returns the name of the `StorageClass`; `None` where none is named, which isn't the same as the empty one.
 fn class_of(object: &Value) -> Option<&str> {
     object
         .annotation("volume.beta.kubernetes.io/storage-class")

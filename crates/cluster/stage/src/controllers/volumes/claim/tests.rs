@@ -1,6 +1,6 @@
 use super::*;
 
-fn claim(spec: Value) -> Value {
+fn claim(spec: &Value) -> Value {
     let mut claim = json!({
         "metadata": {"name": "c", "namespace": "a", "uid": "cu", "finalizers": [PROTECTION]},
         "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
@@ -56,22 +56,22 @@ fn note_of(plan: Plan) -> (Option<String>, String) {
 #[test]
 fn a_claim_without_a_class_takes_the_default_one() {
     assert_eq!(
-        decide(&seen(claim(json!({})))),
+        decide(&seen(claim(&json!({})))),
         Plan::TakeClass("standard".to_owned())
     );
-    let mut without = seen(claim(json!({})));
+    let mut without = seen(claim(&json!({})));
     without.classes.clear();
     assert_eq!(
         note_of(decide(&without)).1,
         "FailedBinding no persistent volumes available for this claim and no storage class is set"
     );
-    let empty = seen(claim(json!({"storageClassName": ""})));
+    let empty = seen(claim(&json!({"storageClassName": ""})));
     assert!(note_of(decide(&empty)).1.starts_with("FailedBinding"));
 }
 
 #[test]
 fn a_claim_gets_a_new_volume_of_its_class_when_none_fits() {
-    let mut world = seen(claim(json!({"storageClassName": "standard"})));
+    let mut world = seen(claim(&json!({"storageClassName": "standard"})));
     let Plan::Provision(class) = decide(&world) else {
         panic!("a volume is made");
     };
@@ -85,7 +85,7 @@ fn a_claim_gets_a_new_volume_of_its_class_when_none_fits() {
 
 #[test]
 fn a_claim_of_a_lazy_class_waits_for_a_pod() {
-    let mut world = seen(claim(json!({"storageClassName": "lazy"})));
+    let mut world = seen(claim(&json!({"storageClassName": "lazy"})));
     world.volumes.push(volume("v", "lazy"));
     assert_eq!(
         note_of(decide(&world)).1,
@@ -97,10 +97,10 @@ fn a_claim_of_a_lazy_class_waits_for_a_pod() {
 
 #[test]
 fn others_make_volumes_of_their_classes() {
-    let (provisioner, text) = note_of(decide(&seen(claim(json!({"storageClassName": "far"})))));
+    let (provisioner, text) = note_of(decide(&seen(claim(&json!({"storageClassName": "far"})))));
     assert_eq!(provisioner.as_deref(), Some("example.com/x"));
     assert!(text.starts_with("ExternalProvisioning Waiting for a volume"));
-    let (_, text) = note_of(decide(&seen(claim(json!({"storageClassName": "none"})))));
+    let (_, text) = note_of(decide(&seen(claim(&json!({"storageClassName": "none"})))));
     assert_eq!(
         text,
         "ProvisioningFailed storageclass.storage.k8s.io \"none\" not found"
@@ -109,7 +109,7 @@ fn others_make_volumes_of_their_classes() {
 
 #[test]
 fn a_claim_that_names_a_volume_gets_that_one_or_none() {
-    let mut world = seen(claim(json!({"storageClassName": "x", "volumeName": "v"})));
+    let mut world = seen(claim(&json!({"storageClassName": "x", "volumeName": "v"})));
     assert_eq!(decide(&world), wait(None, None));
     world.volumes.push(volume("v", "y"));
     assert_eq!(
@@ -127,7 +127,7 @@ fn a_claim_that_names_a_volume_gets_that_one_or_none() {
 
 #[test]
 fn a_bound_claim_stays_and_is_lost_without_its_volume() {
-    let mut bound = claim(json!({"storageClassName": "x", "volumeName": "v"}));
+    let mut bound = claim(&json!({"storageClassName": "x", "volumeName": "v"}));
     bound["metadata"]["annotations"] = json!({BIND_COMPLETED: "yes"});
     bound["status"] = json!({"phase": "Bound", "capacity": {"storage": "2Gi"}});
     let mut world = seen(bound);
@@ -141,7 +141,7 @@ fn a_bound_claim_stays_and_is_lost_without_its_volume() {
 
 #[test]
 fn a_deleted_claim_goes_when_no_pod_uses_it() {
-    let mut going = claim(json!({}));
+    let mut going = claim(&json!({}));
     going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
     let mut world = seen(going);
     world.users.push("p".to_owned());
