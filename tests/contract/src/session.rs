@@ -140,6 +140,12 @@ fn normal(text: &str) -> String {
             "<uid>",
         ),
         (r#"(resourceVersion"?: ?)"?\d+"?"#, "$1<version>"),
+        (r"(Resource Version: +)\d+", "$1<version>"),
+        (
+            r"\bkube-api-access-[bcdfghjklmnpqrstvwxz2456789]{5}\b",
+            "kube-api-access-<id>",
+        ),
+        (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ \+0000", "<time>"),
         (r"\b([IWEF])\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ ", "$1<time> "),
         (r"/tmp/kubectl-edit-\d+\.yaml", "/tmp/kubectl-edit-<id>.yaml"),
         (r"/tmp/(LIVE|MERGED)-\d+/", "/tmp/$1-<id>/"),

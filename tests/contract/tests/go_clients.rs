@@ -34,7 +34,9 @@ async fn prove(clients: &Clients, kubeconfig: &Path) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn go_clients_work_on_stage() {
-    let Some(clients) = found(Clients::locate()) else { return };
+    let Some(clients) = found(Clients::locate()) else {
+        return;
+    };
     let stage = stage::Stage::in_memory(stage::Options::default())
         .await
         .expect("a stage");
@@ -53,7 +55,9 @@ async fn go_clients_work_on_stage() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn go_clients_prove_what_a_real_cluster_does() {
-    let Some(clients) = found(Clients::locate()) else { return };
+    let Some(clients) = found(Clients::locate()) else {
+        return;
+    };
     if found(Binaries::locate()).is_none() {
         return;
     }

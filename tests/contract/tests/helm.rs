@@ -9,34 +9,122 @@ use std::sync::{Arc, Mutex};
 use contract::clients::Clients;
 use stage::server::ServeOptions;
 
-/// The charts that are played, each with what its upgrade changes.
-const CHARTS: [(&str, &str); 22] = [
-    ("bitnami-charts__bitnami__apache", "replicaCount=2"),
-    ("bitnami-charts__bitnami__memcached", "replicaCount=2"),
-    ("bitnami-charts__bitnami__mysql", "auth.rootPassword=x,auth.password=y,commonLabels.round=second"),
-    ("bitnami-charts__bitnami__postgresql", "auth.postgresPassword=x,commonAnnotations.round=second"),
-    ("bitnami-charts__bitnami__haproxy", "replicaCount=2"),
-    ("bitnami-charts__bitnami__zookeeper", "commonLabels.round=second"),
-    ("bitnami-charts__bitnami__oauth2-proxy", "replicaCount=2"),
-    ("bitnami-charts__bitnami__nginx-ingress-controller", "replicaCount=2"),
-    ("bitnami-charts__bitnami__node-exporter", "commonLabels.round=second"),
-    ("cert-manager-cert-manager__deploy__charts__cert-manager", "replicaCount=2"),
-    ("kubernetes-ingress-nginx__charts__ingress-nginx", "controller.replicaCount=2"),
-    ("prometheus-community-helm-charts__charts__prometheus", "server.podLabels.round=second"),
-    ("prometheus-community-helm-charts__charts__alertmanager", "replicaCount=2"),
-    ("prometheus-community-helm-charts__charts__kube-state-metrics", "replicas=2"),
-    ("prometheus-community-helm-charts__charts__prometheus-pushgateway", "podLabels.round=second"),
-    ("prometheus-community-helm-charts__charts__prometheus-redis-exporter", "replicaCount=2"),
-    ("prometheus-community-helm-charts__charts__prometheus-statsd-exporter", "replicaCount=2"),
-    ("prometheus-community-helm-charts__charts__prometheus-operator-crds", "crds.annotations.round=second"),
-    ("grafana-helm-charts__charts__promtail", "podLabels.round=second"),
-    ("grafana-helm-charts__charts__loki-canary", "podLabels.round=second"),
-    ("traefik-traefik-helm-chart__traefik", "deployment.replicas=2"),
-    ("argoproj-argo-helm__charts__argo-rollouts", "controller.replicas=1"),
+/// The charts that are played, each with the values it always gets and with what its upgrade changes. On one machine
+/// no balancer hands out addresses, which Helm 3 waits for, so Services have addresses in the cluster only.
+const CHARTS: [(&str, &str, &str); 22] = [
+    (
+        "bitnami-charts__bitnami__apache",
+        "service.type=ClusterIP",
+        "replicaCount=2",
+    ),
+    ("bitnami-charts__bitnami__memcached", "", "podLabels.round=second"),
+    (
+        "bitnami-charts__bitnami__mysql",
+        "",
+        "auth.rootPassword=x,auth.password=y,commonLabels.round=second",
+    ),
+    (
+        "bitnami-charts__bitnami__postgresql",
+        "",
+        "auth.postgresPassword=x,commonAnnotations.round=second",
+    ),
+    (
+        "bitnami-charts__bitnami__haproxy",
+        "service.type=ClusterIP",
+        "replicaCount=2",
+    ),
+    (
+        "bitnami-charts__bitnami__zookeeper",
+        "",
+        "commonLabels.round=second",
+    ),
+    ("bitnami-charts__bitnami__oauth2-proxy", "", "replicaCount=2"),
+    (
+        "bitnami-charts__bitnami__tomcat",
+        "service.type=ClusterIP",
+        "replicaCount=2",
+    ),
+    (
+        "bitnami-charts__bitnami__node-exporter",
+        "",
+        "commonLabels.round=second",
+    ),
+    (
+        "cert-manager-cert-manager__deploy__charts__cert-manager",
+        "",
+        "replicaCount=2",
+    ),
+    (
+        "kubernetes-ingress-nginx__charts__ingress-nginx",
+        "controller.service.type=ClusterIP",
+        "controller.replicaCount=2",
+    ),
+    (
+        "prometheus-community-helm-charts__charts__prometheus",
+        "",
+        "server.podLabels.round=second",
+    ),
+    (
+        "prometheus-community-helm-charts__charts__alertmanager",
+        "",
+        "replicaCount=2",
+    ),
+    (
+        "prometheus-community-helm-charts__charts__kube-state-metrics",
+        "",
+        "replicas=2",
+    ),
+    (
+        "prometheus-community-helm-charts__charts__prometheus-pushgateway",
+        "",
+        "podLabels.round=second",
+    ),
+    (
+        "prometheus-community-helm-charts__charts__prometheus-redis-exporter",
+        "",
+        "replicaCount=2",
+    ),
+    (
+        "prometheus-community-helm-charts__charts__prometheus-statsd-exporter",
+        "",
+        "replicaCount=2",
+    ),
+    (
+        "prometheus-community-helm-charts__charts__prometheus-operator-crds",
+        "",
+        "crds.annotations.round=second",
+    ),
+    (
+        "grafana-helm-charts__charts__promtail",
+        "",
+        "podLabels.round=second",
+    ),
+    (
+        "prometheus-community-helm-charts__charts__prometheus-blackbox-exporter",
+        "",
+        "replicas=2",
+    ),
+    (
+        "traefik-traefik-helm-chart__traefik",
+        "service.spec.type=ClusterIP",
+        "deployment.replicas=2",
+    ),
+    (
+        "argoproj-argo-helm__charts__argo-rollouts",
+        "",
+        "controller.replicas=1",
+    ),
 ];
 
 /// How many releases are played at the same time: Helm waits most of the time, so a few share a machine well.
 const AT_ONCE: usize = 6;
+
+/// A chart, the values it always gets and those that its upgrade changes.
+struct Chart {
+    path: PathBuf,
+    always: &'static str,
+    change: &'static str,
+}
 
 /// A Helm and the cluster that it talks to.
 struct Helm {
@@ -68,11 +156,12 @@ impl Helm {
     }
 
     /// Plays the life of one release.
-    fn life(&self, chart: &Path, change: &str, number: usize) -> Result<(), String> {
+    fn life(&self, chart: &Chart, number: usize) -> Result<(), String> {
+        let Chart { path, always, change } = chart;
         let release = format!("life-{number}");
         let (release, namespace) = (release.as_str(), format!("life-{number}"));
         let namespace = namespace.as_str();
-        let chart = chart.display().to_string();
+        let chart = path.display().to_string();
         let wait = ["--wait", "--timeout", "60s"];
         let within = |arguments: &[&str]| {
             let mut all = arguments.to_vec();
@@ -84,11 +173,17 @@ impl Helm {
             all.extend(wait);
             within(&all)
         };
-        waiting(&["upgrade", "--install", release, &chart, "--create-namespace"])?;
+        let mut install = vec!["upgrade", "--install", release, &chart, "--create-namespace"];
+        if !always.is_empty() {
+            install.extend(["--set", always]);
+        }
+        waiting(&install)?;
         let first = within(&["get", "manifest", release])?;
         let mut upgrade = vec!["upgrade", "--install", release, &chart];
-        if !change.is_empty() {
-            upgrade.extend(["--set", change]);
+        for set in [always, change] {
+            if !set.is_empty() {
+                upgrade.extend(["--set", set]);
+            }
         }
         waiting(&upgrade)?;
         waiting(&["rollback", release, "1"])?;
@@ -116,7 +211,7 @@ impl Helm {
             &format!("the list is {list}"),
         )?;
         waiting(&["uninstall", release])?;
-        let list = json(&within(&["list", "--all", "--output", "json"])?)?;
+        let list = json(&within(&["list", "--output", "json"])?)?;
         expect(
             list.as_array().is_some_and(Vec::is_empty),
             &format!("after the end the list is {list}"),
@@ -133,7 +228,7 @@ fn json(text: &str) -> Result<serde_json::Value, String> {
 }
 
 /// Plays the charts, a few at a time, and returns what failed.
-fn play(helm: &Helm, charts: &[(PathBuf, String)]) -> Vec<String> {
+fn play(helm: &Helm, charts: &[Chart]) -> Vec<String> {
     let next = Mutex::new(0..charts.len());
     let failures = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
@@ -141,13 +236,13 @@ fn play(helm: &Helm, charts: &[(PathBuf, String)]) -> Vec<String> {
             scope.spawn(|| {
                 loop {
                     let number = next.lock().ok().and_then(|mut next| next.next());
-                    let Some((number, (chart, change))) = number.and_then(|n| Some((n, charts.get(n)?))) else {
+                    let Some((number, chart)) = number.and_then(|n| Some((n, charts.get(n)?))) else {
                         break;
                     };
-                    if let Err(reason) = helm.life(chart, change, number)
+                    if let Err(reason) = helm.life(chart, number)
                         && let Ok(mut failures) = failures.lock()
                     {
-                        failures.push(format!("{}: {reason}", chart.display()));
+                        failures.push(format!("{}: {reason}", chart.path.display()));
                     }
                 }
             });
@@ -156,21 +251,29 @@ fn play(helm: &Helm, charts: &[(PathBuf, String)]) -> Vec<String> {
     failures.into_inner().unwrap_or_default()
 }
 
-fn charts(folder: &Path) -> Vec<(PathBuf, String)> {
+fn charts(folder: &Path) -> Vec<Chart> {
     let wanted = std::env::var("CONTRACT_CASES").unwrap_or_default();
     let folder = folder.join("charts");
     if wanted == "all" {
         let mut all: Vec<_> = std::fs::read_dir(&folder)
             .expect("the charts")
-            .map(|entry| (entry.expect("a chart").path(), String::new()))
+            .map(|entry| Chart {
+                path: entry.expect("a chart").path(),
+                always: "",
+                change: "",
+            })
             .collect();
-        all.sort();
+        all.sort_by(|one: &Chart, other| one.path.cmp(&other.path));
         return all;
     }
     CHARTS
         .into_iter()
-        .filter(|(chart, _)| chart.contains(&wanted))
-        .map(|(chart, change)| (folder.join(chart), change.to_owned()))
+        .filter(|(chart, ..)| chart.contains(&wanted))
+        .map(|(chart, always, change)| Chart {
+            path: folder.join(chart),
+            always,
+            change,
+        })
         .collect()
 }
 
@@ -183,7 +286,9 @@ async fn lives(program: &str) {
             return;
         }
     };
-    let Some(corpus) = corpus::open("helm-charts") else { return };
+    let Some(corpus) = corpus::open("helm-charts") else {
+        return;
+    };
     let stage = stage::Stage::in_memory(stage::Options::default())
         .await
         .expect("a stage");

@@ -41,8 +41,12 @@ impl Controller for Definitions {
         let mut wanted = seen.clone();
         decide(&mut wanted, &definitions, Timestamp::now());
         if wanted != *seen {
+            // Who waits for the condition asks for the kind at once, so it is served before the condition is seen.
+            let coming = definitions
+                .iter()
+                .map(|one| if one.name() == seen.name() { &wanted } else { one });
+            serve(client, coming);
             client.update_status(DEFINITIONS, wanted).await?;
-            // The write is an event, which brings the definition back here to be served.
             return Ok(Next::Wait);
         }
         serve(client, &definitions);
@@ -75,9 +79,9 @@ fn decide(wanted: &mut Value, all: &[Value], now: Timestamp) {
 }
 
 /// Serves the kinds of all definitions whose names are accepted.
-pub fn serve(client: &Client, definitions: &[Value]) {
+pub fn serve<'a>(client: &Client, definitions: impl IntoIterator<Item = &'a Value>) {
     let established = definitions
-        .iter()
+        .into_iter()
         .filter(|one| definition::is_condition_true(one, "Established"));
     client.api().resources.serve_definitions(established);
 }
