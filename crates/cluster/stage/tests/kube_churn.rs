@@ -193,10 +193,12 @@ async fn hold(leases: &Api<Lease>, me: &str) -> bool {
 
 async fn release(leases: &Api<Lease>, me: &str) {
     let patch = json!({"spec": {"holderIdentity": ""}});
-    let released = leases.patch("leader", &PatchParams::default(), &Patch::Merge(&patch));
-    released
-        .await
-        .unwrap_or_else(|error| panic!("{me} can't release the lease: {error}"));
+    let released = leases
+        .patch("leader", &PatchParams::default(), &Patch::Merge(&patch))
+        .await;
+    if let Err(error) = released {
+        panic!("{me} can't release the lease: {error}");
+    }
 }
 
 /// Waits until `view` is what the server has.
