@@ -72,7 +72,8 @@ func main() {
 func prove(plain *rest.Config, number int, proof proof) error {
 	binary := rest.CopyConfig(plain)
 	binary.ContentType = "application/vnd.kubernetes.protobuf"
-	binary.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
+	// Alone, because a server may answer in JSON where it is told to take both.
+	binary.AcceptContentTypes = "application/vnd.kubernetes.protobuf"
 	client, err := kubernetes.NewForConfig(binary)
 	if err != nil {
 		return err
