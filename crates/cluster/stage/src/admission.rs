@@ -4,14 +4,22 @@
 //! whole and valid, all that may refuse it.
 //!
 //! - [`namespaces`]: nothing is made where there is no namespace, or in one that goes
+//! - [`limits`]: what containers get and may have
+//! - [`scheduling`], [`classes`], [`certificates`]: priorities, tolerations and classes; who may sign
 //! - [`service_accounts`]: pods act as a ServiceAccount and get its token
+//! - [`policies`]: expressions that refuse
 //! - [`webhooks`]: servers that are asked
 //! - [`matching`], [`expressions`], [`kept`]: which writes someone is asked about, and what they see of them
 
+pub mod certificates;
+pub mod classes;
 pub mod expressions;
 pub mod kept;
+pub mod limits;
 pub mod matching;
 pub mod namespaces;
+pub mod policies;
+pub mod scheduling;
 pub mod service_accounts;
 pub mod webhooks;
 
@@ -177,6 +185,7 @@ impl<'a> Review<'a> {
 /// What decides about writes.
 #[derive(Debug, Default)]
 pub struct Admission {
+    policies: policies::Policies,
     webhooks: webhooks::Webhooks,
 }
 
@@ -199,12 +208,26 @@ impl Admission {
     async fn plug_in(review: &mut Review<'_>) -> Result<(), Status> {
         namespaces::check(review)?;
         refuse_new_objects_of_ending_kinds(review)?;
-        service_accounts::admit(review).await
+        limits::admit(review);
+        service_accounts::admit(review).await?;
+        scheduling::prioritize(review)?;
+        scheduling::tolerate(review);
+        classes::default_storage_class(review);
+        classes::protect(review);
+        scheduling::apply_runtime_class(review)?;
+        classes::default_ingress_class(review);
+        Ok(())
     }
 
     /// Refuses what mustn't be; nothing changes any more.
     pub async fn validate(&self, review: &Review<'_>) -> Result<(), Status> {
+        limits::validate(review)?;
         service_accounts::validate(review).await?;
+        scheduling::check_priority_class(review)?;
+        classes::check_resize(review)?;
+        scheduling::check_overhead(review)?;
+        certificates::validate(review)?;
+        self.policies.validate(review).await?;
         self.webhooks.validate(review).await
     }
 }

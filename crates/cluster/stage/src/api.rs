@@ -48,6 +48,8 @@ pub struct Api {
     pub access: Access,
     /// What decides about writes beyond the rules of a kind.
     pub admission: Admission,
+    /// The other servers that serve a part of the API.
+    pub aggregation: crate::aggregation::Aggregation,
     /// The connections to servers that objects name.
     pub callbacks: crate::callback::Callbacks,
     /// Who holds what the cluster has only once.
@@ -198,6 +200,7 @@ impl Api {
             store,
             resources: Resources::default(),
             admission: Admission::default(),
+            aggregation: crate::aggregation::Aggregation::default(),
             callbacks: crate::callback::Callbacks::default(),
             node: crate::node::Handle::new(&options.node),
             documents: crate::wire::documents::Documents::default(),

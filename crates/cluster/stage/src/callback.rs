@@ -140,6 +140,10 @@ struct ClientKey {
     host: String,
     at: Option<SocketAddr>,
     authorities: Arc<[u8]>,
+    /// Whether nobody looks at the server's certificate.
+    unchecked: bool,
+    /// Whether this server proves itself.
+    identified: bool,
 }
 
 impl Callbacks {
@@ -215,11 +219,36 @@ impl Callbacks {
             host,
             at,
             authorities: config.authorities.clone(),
+            unchecked: false,
+            identified: false,
         };
-        Ok((self.kept(key)?, url))
+        Ok((self.kept(key, || None)?, url))
     }
 
-    fn kept(&self, key: ClientKey) -> Result<reqwest::Client, String> {
+    /// Returns the connections to a server behind this one, to which it proves itself.
+    pub fn behind(
+        &self,
+        host: &str,
+        at: SocketAddr,
+        authorities: &Arc<[u8]>,
+        unchecked: bool,
+        identity: impl FnOnce() -> Option<trust::Identity>,
+    ) -> Result<reqwest::Client, String> {
+        let key = ClientKey {
+            host: host.to_owned(),
+            at: Some(at),
+            authorities: authorities.clone(),
+            unchecked,
+            identified: true,
+        };
+        self.kept(key, identity)
+    }
+
+    fn kept(
+        &self,
+        key: ClientKey,
+        identity: impl FnOnce() -> Option<trust::Identity>,
+    ) -> Result<reqwest::Client, String> {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(position) = clients.iter().position(|(known, _)| *known == key) {
             // The most recently used one stands last; the first makes room.
@@ -228,10 +257,15 @@ impl Callbacks {
             clients.push(entry);
             return Ok(client);
         }
+        let encryption = if key.unchecked {
+            trust::configuration_without_checks(identity())?
+        } else {
+            trust::configuration(&key.authorities, identity())?
+        };
         let mut builder = reqwest::Client::builder()
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
-            .tls_backend_preconfigured(trust::configuration(&key.authorities, None)?);
+            .tls_backend_preconfigured(encryption);
         if let Some(at) = key.at {
             builder = builder.resolve(&key.host, at);
         }

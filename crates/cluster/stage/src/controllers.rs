@@ -3,6 +3,7 @@
 //! Each is `observe → decide → act` on one object at a time: [`work`] watches what it needs, keeps a queue of the objects
 //! that have to be looked at, and tries again after failures.
 
+pub mod api_services;
 pub mod autoscalers;
 pub mod cluster_roles;
 pub mod conditions;
@@ -21,7 +22,7 @@ pub mod jobs;
 pub mod namespaces;
 pub mod ownership;
 pub mod pods;
-pub mod quotas;
+pub mod policies;
 pub mod replicasets;
 pub mod revisions;
 pub mod root_certificate;
@@ -47,7 +48,12 @@ pub struct Controllers {
 impl Controllers {
     /// Starts all controllers.
     pub async fn start(api: &Arc<Api>) -> Self {
-        let mut running = vec![work::start(api, definitions::Definitions)];
+        api_services::register(api).await;
+        let mut running = vec![
+            work::start(api, definitions::Definitions),
+            work::start(api, api_services::ApiServices),
+            work::start(api, policies::Policies),
+        ];
         if !api.options.without_controllers {
             running.extend(Self::living(api));
         }

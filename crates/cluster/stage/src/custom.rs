@@ -1,4 +1,8 @@
 //! Custom resources: what a CustomResourceDefinition makes of a kind.
+//!
+//! - [`conversion`]: versions that a webhook turns into each other
+
+pub mod conversion;
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -51,13 +55,28 @@ pub struct CustomKind {
 }
 
 impl CustomKind {
-    /// Returns objects in another version.
-    pub async fn convert(&self, _api: &Api, wanted: &str, objects: Vec<Value>) -> Result<Vec<Value>, Status> {
-        let convert = |mut object: Value| {
-            map_of(&mut object).insert("apiVersion".into(), wanted.into());
-            object
+    /// Returns objects in another version, whose schema is `wanted_schema`.
+    pub async fn convert(
+        &self,
+        api: &Api,
+        wanted: &str,
+        wanted_schema: &Schema,
+        objects: Vec<Value>,
+    ) -> Result<Vec<Value>, Status> {
+        let mut converted = if self.conversion["strategy"] == "Webhook" {
+            conversion::convert(api, &self.conversion["webhook"], wanted, objects).await?
+        } else {
+            let mut objects = objects;
+            for object in &mut objects {
+                map_of(object).insert("apiVersion".into(), wanted.into());
+            }
+            objects
         };
-        Ok(objects.into_iter().map(convert).collect())
+        // What the other version doesn't have isn't shown, whoever made it.
+        for object in &mut converted {
+            structural::prune(wanted_schema, object, true);
+        }
+        Ok(converted)
     }
 
     /// Returns an object in another version without asking anyone, for the names of its fields alone.

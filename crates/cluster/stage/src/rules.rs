@@ -4,6 +4,7 @@ use schema::FieldError;
 use schema::structural::definition;
 use serde_json::Value;
 
+use crate::admission::policies::checks;
 use crate::resource::{Nature, Resource};
 
 /// Returns whether a resource is that of the CustomResourceDefinitions, whose rules are those of schemas.
@@ -49,7 +50,11 @@ pub fn validate_create(resource: &Resource, object: &Value) -> Vec<FieldError> {
         Nature::BuiltIn(_) if defines_kinds(resource) => {
             definition::validate_with(object, &mut expression::rules::Checks::default())
         }
-        Nature::BuiltIn(row) => kinds::validation::validate_create(row.group, row.kind, object),
+        Nature::BuiltIn(row) => {
+            let mut errors = kinds::validation::validate_create(row.group, row.kind, object);
+            errors.extend(checks::errors(resource, object, None));
+            errors
+        }
         Nature::Custom(custom) => custom.validate_create(resource.namespaced, object),
     }
 }
@@ -69,10 +74,11 @@ pub fn validate_update(
             };
             (errors, Vec::new())
         }
-        Nature::BuiltIn(row) => (
-            kinds::validation::validate_update(row.group, row.kind, below, new, old),
-            Vec::new(),
-        ),
+        Nature::BuiltIn(row) => {
+            let mut errors = kinds::validation::validate_update(row.group, row.kind, below, new, old);
+            errors.extend(checks::errors(resource, new, Some(old)));
+            (errors, Vec::new())
+        }
         Nature::Custom(custom) => custom.validate_update(below, new, old),
     }
 }

@@ -42,12 +42,8 @@ pub fn endpoint(api: &Api, namespace: &str, name: &str, port: u16) -> Result<Soc
             .and_then(|mut all| all.next())
             .ok_or_else(|| ServiceError::UnknownHost(host.to_owned()));
     }
-    let service_port = spec["ports"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .find(|one| one["port"].as_u64() == Some(port.into()))
-        .ok_or_else(|| ServiceError::NoPort(port, name.to_owned()))?;
+    let service_port =
+        service_port(&service, port).ok_or_else(|| ServiceError::NoPort(port, name.to_owned()))?;
     let port_name = service_port["name"].as_str().unwrap_or_default();
     ready_addresses(api, namespace, name, port_name)
         .into_iter()
@@ -58,6 +54,19 @@ pub fn endpoint(api: &Api, namespace: &str, name: &str, port: u16) -> Result<Soc
 /// Returns whether any pod of a Service is ready at a port, as the APIService controller asks.
 pub fn has_endpoints(api: &Api, namespace: &str, name: &str, port_name: &str) -> bool {
     !ready_addresses(api, namespace, name, port_name).is_empty()
+}
+
+/// Returns whether there is any EndpointSlice of a Service.
+pub fn has_slices(api: &Api, namespace: &str, name: &str) -> bool {
+    let slices = ResourceKey::new("discovery.k8s.io", "endpointslices");
+    let Ok(listing) = api.store.list(&slices, Some(namespace), None, None, None) else {
+        return false;
+    };
+    let label = "kubernetes.io/service-name";
+    listing
+        .items
+        .iter()
+        .any(|one| one.labels.get(label) == Some(name))
 }
 
 fn ready_addresses(api: &Api, namespace: &str, name: &str, port_name: &str) -> Vec<SocketAddr> {

@@ -39,10 +39,7 @@ pub async fn answer(
         let metadata = whole_metadata(resource, metadata);
         return Ok(stored_list(resource, &metadata, page.items));
     }
-    let mut objects = Vec::with_capacity(page.items.len());
-    for item in &page.items {
-        objects.push(api.served(resource, item).await?);
-    }
+    let objects = api.all_served(resource, &page.items).await?;
     let value = whole(resource, objects, metadata, accepted, included);
     Ok(full_body(representation::write(&value, accepted)?))
 }

@@ -68,7 +68,9 @@ fn groups(api: &Arc<Api>, asked: &Asked, core: bool) -> Result<Response<Body>, S
         let value = if core {
             discovery::core_versions(&asked.peer.address)
         } else {
-            discovery::groups(&served)
+            let mut value = discovery::groups(&served);
+            crate::aggregation::add_group_names(api, &mut value);
+            value
         };
         return respond(asked, &value);
     };
