@@ -7,6 +7,7 @@
 //! - [`limits`]: what containers get and may have
 //! - [`scheduling`], [`classes`], [`certificates`]: priorities, tolerations and classes; who may sign
 //! - [`service_accounts`]: pods act as a ServiceAccount and get its token
+//! - [`pod_security`]: how much pods may do
 //! - [`policies`]: expressions that refuse
 //! - [`webhooks`]: servers that are asked
 //! - [`matching`], [`expressions`], [`kept`]: which writes someone is asked about, and what they see of them
@@ -18,6 +19,7 @@ pub mod kept;
 pub mod limits;
 pub mod matching;
 pub mod namespaces;
+pub mod pod_security;
 pub mod policies;
 pub mod scheduling;
 pub mod service_accounts;
@@ -223,6 +225,7 @@ impl Admission {
     pub async fn validate(&self, review: &Review<'_>) -> Result<(), Status> {
         limits::validate(review)?;
         service_accounts::validate(review).await?;
+        pod_security::validate(review)?;
         scheduling::check_priority_class(review)?;
         classes::check_resize(review)?;
         scheduling::check_overhead(review)?;
