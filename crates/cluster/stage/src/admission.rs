@@ -5,6 +5,7 @@
 //!
 //! - [`namespaces`]: nothing is made where there is no namespace, or in one that goes
 //! - [`limits`]: what containers get and may have
+//! - [`quota`]: how much a namespace may have
 //! - [`scheduling`], [`classes`], [`certificates`]: priorities, tolerations and classes; who may sign
 //! - [`service_accounts`]: pods act as a ServiceAccount and get its token
 //! - [`pod_security`]: how much pods may do
@@ -21,6 +22,7 @@ pub mod matching;
 pub mod namespaces;
 pub mod pod_security;
 pub mod policies;
+pub mod quota;
 pub mod scheduling;
 pub mod service_accounts;
 pub mod webhooks;
@@ -188,6 +190,7 @@ impl<'a> Review<'a> {
 #[derive(Debug, Default)]
 pub struct Admission {
     policies: policies::Policies,
+    quotas: quota::Quotas,
     webhooks: webhooks::Webhooks,
 }
 
@@ -231,7 +234,8 @@ impl Admission {
         scheduling::check_overhead(review)?;
         certificates::validate(review)?;
         self.policies.validate(review).await?;
-        self.webhooks.validate(review).await
+        self.webhooks.validate(review).await?;
+        self.quotas.charge(review).await
     }
 }
 

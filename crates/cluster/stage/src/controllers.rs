@@ -23,6 +23,7 @@ pub mod namespaces;
 pub mod ownership;
 pub mod pods;
 pub mod policies;
+pub mod quotas;
 pub mod replicasets;
 pub mod revisions;
 pub mod root_certificate;
@@ -63,6 +64,7 @@ impl Controllers {
     /// Starts what makes a cluster live, as against what the API itself needs.
     fn living(api: &Arc<Api>) -> Vec<work::Running> {
         let mut running = Self::platform(api);
+        running.push(work::start(api, quotas::Quotas));
         running.extend(Self::workloads(api));
         running.push(crate::node::start(api));
         running

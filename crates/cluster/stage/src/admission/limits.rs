@@ -47,7 +47,7 @@ fn fill(container: &mut Value, called: &str, requests: &Amounts, limits: &Amount
         return;
     }
     let name = container["name"].as_str().unwrap_or_default().to_owned();
-    let mut set = |field: &str, word: &str, defaults: &Amounts, container: &mut Value| {
+    let set = |field: &str, word: &str, defaults: &Amounts, container: &mut Value| {
         let missing: Vec<(&String, &Amount)> = defaults
             .iter()
             .filter(|(resource, _)| container["resources"][field].get(resource.as_str()).is_none())

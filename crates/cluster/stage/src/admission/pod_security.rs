@@ -167,7 +167,7 @@ fn existing_pods(review: &Review<'_>, namespace: &str, enforce: levels::Rule) ->
             .and_then(|owner| owner["uid"].as_str())
             .map(ToOwned::to_owned);
         match controller {
-            Some(uid) if !seen.insert(uid) => others.push(pod),
+            Some(uid) if !seen.insert(uid.clone()) => others.push(pod),
             _ => first.push(pod),
         }
     }
