@@ -137,22 +137,22 @@ impl<'a> Review<'a> {
 
     /// Returns whether someone may do something, as expressions ask.
     pub(crate) fn may(&self, caller: &Caller, verb: &str, access: &Access) -> Decision {
-        let attributes = match access {
+        let wanted = match access {
             Access::Path { path } => Attributes::path(verb, path),
-            Access::Resource(wanted) => Attributes::resource(
+            Access::Resource(resource) => Attributes::resource(
                 verb,
-                &wanted.namespace,
-                &wanted.group,
-                &wanted.resource,
-                &wanted.name,
+                &resource.namespace,
+                &resource.group,
+                &resource.resource,
+                &resource.name,
             )
-            .below(&wanted.subresource),
+            .below(&resource.subresource),
         };
-        let decided = self.api.access.allowed(caller, &attributes);
+        let decided = self.api.access.allowed(caller, &wanted);
         Decision {
             allowed: decided.allowed,
             reason: decided.reason,
-            ..Decision::default()
+            error: None,
         }
     }
 

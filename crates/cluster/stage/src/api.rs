@@ -70,6 +70,8 @@ pub struct Call {
     /// The program that calls, which names the manager of fields where the request doesn't.
     pub user_agent: String,
     warnings: Mutex<Warnings>,
+    /// What validating webhooks have allowed, so that a write that is tried again doesn't ask the same again.
+    allowed: Mutex<Vec<(String, Value)>>,
 }
 
 impl Call {
@@ -79,7 +81,22 @@ impl Call {
             caller,
             user_agent: user_agent.into(),
             warnings: Mutex::default(),
+            allowed: Mutex::default(),
         }
+    }
+
+    /// Returns whether a validating webhook has allowed this already.
+    pub(crate) fn has_allowed(&self, webhook: &str, question: &Value) -> bool {
+        let allowed = self.allowed.lock().unwrap_or_else(PoisonError::into_inner);
+        allowed
+            .iter()
+            .any(|(by, known)| by == webhook && known == question)
+    }
+
+    /// Notes that a validating webhook allows this.
+    pub(crate) fn note_allowed(&self, webhook: &str, question: Value) {
+        let mut allowed = self.allowed.lock().unwrap_or_else(PoisonError::into_inner);
+        allowed.push((webhook.to_owned(), question));
     }
 
     /// Adds a warning, once; an empty one is none.

@@ -9,7 +9,7 @@ pub mod registered;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::expressions::{Met, Seen};
 use super::kept::Kept;
@@ -124,12 +124,19 @@ impl Webhooks {
             }
         }
         let answers = join_all(questions.iter().map(|(webhook, question)| async move {
+            let essence = question.essence();
+            if review.call.has_allowed(&webhook.id, &essence) {
+                return Ok(());
+            }
             match asking::ask(review, webhook, question, false).await {
                 Err(Refused::Unreachable(why)) if webhook.ignores_failures => {
                     tracing::warn!(webhook = webhook.name, why, "a webhook failed and is ignored");
                     Ok(())
                 }
-                Ok(_) => Ok(()),
+                Ok(_) => {
+                    review.call.note_allowed(&webhook.id, essence);
+                    Ok(())
+                }
                 Err(refused) => Err(Status::from(refused)),
             }
         }));
@@ -149,6 +156,19 @@ pub struct Question {
 }
 
 impl Question {
+    /// Returns what a question is about, without what changes whenever the object is written.
+    fn essence(&self) -> Value {
+        let without = |object: &Value| {
+            let mut object = object.clone();
+            if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+                metadata.remove("resourceVersion");
+                metadata.remove("managedFields");
+            }
+            object
+        };
+        json!([&*self.resource.version, without(&self.object), without(&self.old)])
+    }
+
     /// Returns what a webhook is asked about a write; `None` where it isn't asked.
     async fn about(webhook: &Webhook, review: &Review<'_>) -> Result<Option<Self>, Status> {
         let Some(resource) = webhook.matching.find(review)? else {
