@@ -4,17 +4,14 @@
 //! whole and valid, all that may refuse it.
 //!
 //! - [`namespaces`]: nothing is made where there is no namespace, or in one that goes
-//! - [`limits`]: what containers get and may have
-//! - [`quota`]: how much a namespace may have
-//! - [`scheduling`], [`classes`], [`certificates`]: priorities, tolerations and classes; who may sign
+//! - [`definitions`]: nothing is made of a kind whose definition goes
 //! - [`service_accounts`]: pods act as a ServiceAccount and get its token
 //! - [`pod_security`]: how much pods may do
 //! - [`policies`]: expressions that refuse
 //! - [`webhooks`]: servers that are asked
 //! - [`matching`], [`expressions`], [`kept`]: which writes someone is asked about, and what they see of them
 
-pub mod certificates;
-pub mod classes;
+pub mod definitions;
 pub mod expressions;
 pub mod kept;
 pub mod limits;
@@ -212,16 +209,8 @@ impl Admission {
     /// Asks the built-in plugins that may change the object.
     async fn plug_in(review: &mut Review<'_>) -> Result<(), Status> {
         namespaces::check(review)?;
-        refuse_new_objects_of_ending_kinds(review)?;
-        limits::admit(review);
-        service_accounts::admit(review).await?;
-        scheduling::prioritize(review)?;
-        scheduling::tolerate(review);
-        classes::default_storage_class(review);
-        classes::protect(review);
-        scheduling::apply_runtime_class(review)?;
-        classes::default_ingress_class(review);
-        Ok(())
+        definitions::check(review)?;
+        service_accounts::admit(review).await
     }
 
     /// Refuses what mustn't be; nothing changes any more.
@@ -237,17 +226,4 @@ impl Admission {
         self.webhooks.validate(review).await?;
         self.quotas.charge(review).await
     }
-}
-
-/// Refuses to make objects of a kind whose definition goes: they would keep it for ever.
-fn refuse_new_objects_of_ending_kinds(review: &Review<'_>) -> Result<(), Status> {
-    let ends = review
-        .place
-        .resource
-        .custom()
-        .is_some_and(|custom| custom.is_terminating);
-    if ends && review.operation == Operation::Create && review.place.subresource.is_empty() {
-        return Err(review.forbidden("create not allowed while custom resource definition is terminating"));
-    }
-    Ok(())
 }

@@ -28,8 +28,6 @@ pub struct CustomKind {
     pub definition: Arc<str>,
     /// What the kind was made of: whoever watches its objects starts anew when this changes.
     pub identity: Arc<str>,
-    /// Whether the definition goes, so that no object is made any more.
-    pub is_terminating: bool,
     /// The schema of this version.
     pub schema: Arc<Schema>,
     /// The schema as it was written, for the documents that describe it.
@@ -356,7 +354,6 @@ pub fn resources(definition: &Value) -> Vec<Resource> {
         let custom = CustomKind {
             definition: definition.name().into(),
             identity: identity.clone(),
-            is_terminating: is_condition_true(definition, "Terminating"),
             schema: Arc::new(read(version)),
             document: Arc::new(version["schema"]["openAPIV3Schema"].clone()),
             stored_schema: stored_schema.clone(),
@@ -394,4 +391,74 @@ pub fn resources(definition: &Value) -> Vec<Resource> {
         });
     }
     made
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn definition() -> Value {
+        let version = |name: &str, served: bool, deprecated: bool| {
+            json!({
+                "name": name, "served": served, "storage": name == "v1", "deprecated": deprecated,
+                "schema": {"openAPIV3Schema": {"type": "object"}},
+            })
+        };
+        json!({
+            "metadata": {"name": "things.example.com", "uid": "u", "generation": 1},
+            "spec": {
+                "group": "example.com", "scope": "Namespaced",
+                "versions": [
+                    version("v1alpha1", true, true), version("v1beta1", true, false), version("v1", true, false),
+                    version("v2", false, false), version("v3alpha1", true, true),
+                ],
+            },
+            "status": {"acceptedNames": {"kind": "Thing", "listKind": "ThingList", "plural": "things"}},
+        })
+    }
+
+    #[test]
+    fn a_deprecated_version_names_the_best_one_that_is_served_instead() {
+        let made = resources(&definition());
+        let told: Vec<_> = made
+            .iter()
+            .filter_map(|resource| resource.custom()?.deprecation.as_deref())
+            .collect();
+        assert_eq!(
+            told,
+            [
+                "example.com/v1alpha1 Thing is deprecated; use example.com/v1 Thing",
+                "example.com/v3alpha1 Thing is deprecated; use example.com/v1 Thing",
+            ]
+        );
+    }
+
+    #[test]
+    fn kinds_of_a_definition_that_goes_are_only_read_and_deleted() {
+        let mut definition = definition();
+        assert_eq!(resources(&definition)[0].verbs, VERBS);
+        definition["status"]["conditions"] = json!([{"type": "Terminating", "status": "True"}]);
+        assert_eq!(resources(&definition)[0].verbs, LAST_VERBS);
+    }
+
+    #[test]
+    fn a_kind_is_another_one_when_its_definition_changes_and_not_when_it_goes() {
+        let served = crate::resource::Resources::default();
+        let serve = |definition: &Value| {
+            served.serve_definitions(std::iter::once(definition));
+            let now = served.now();
+            now.resource("example.com", "v1", "things").cloned()
+        };
+        let mut definition = definition();
+        let first = serve(&definition).expect("it is served");
+        assert!(Arc::ptr_eq(&first, &serve(&definition).expect("it is served")));
+        definition["status"]["conditions"] = json!([{"type": "Terminating", "status": "True"}]);
+        let ending = serve(&definition).expect("it is served");
+        assert!(!Arc::ptr_eq(&first, &ending) && served.still_serves(&first));
+        definition["metadata"]["generation"] = 2.into();
+        serve(&definition);
+        assert!(!served.still_serves(&first));
+    }
 }

@@ -2,9 +2,11 @@
 
 use schema::protobuf::ProtobufError;
 use schema::strict::{self, Decoded, Encoding, Target};
+use schema::{FieldError, FieldPath};
 use serde_json::Value;
 
 use crate::api::{Call, Place};
+use crate::object::Object;
 use crate::options::FieldValidation;
 use crate::resource::{Nature, Resource, api_version, split_api_version};
 use crate::status::Status;
@@ -139,6 +141,16 @@ fn check_kind(decoded: &Decoded, expected: &Expected<'_>) -> Result<(), Status> 
     } else {
         &found.version
     };
+    if expected.custom.is_some() && same_version {
+        let rule = format!("must be {}", expected.kind);
+        let error = FieldError::invalid(FieldPath::new("kind"), &kind.into(), rule);
+        return Err(Status::invalid(
+            expected.group,
+            kind,
+            decoded.value.name(),
+            &[error],
+        ));
+    }
     let registered = schema::builtin::kind(&found.group, version, kind).is_some();
     if (same_kind && registered) || expected.custom.is_some() {
         let sent = api_version(&found.group, version);

@@ -23,7 +23,7 @@ pub fn version() -> Value {
         "emulationMinor": minor,
         "minCompatibilityMajor": major,
         "minCompatibilityMinor": "35",
-        "gitVersion": format!("v{KUBERNETES_VERSION}+baton"),
+        "gitVersion": format!("v{KUBERNETES_VERSION}"),
         "gitCommit": "",
         "gitTreeState": "",
         "buildDate": "1970-01-01T00:00:00Z",

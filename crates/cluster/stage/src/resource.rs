@@ -227,9 +227,7 @@ impl Served {
             versions.push((resource.version.clone(), BTreeMap::new()));
             versions.len() - 1
         });
-        versions[known]
-            .1
-            .insert(resource.plural.clone(), resource);
+        versions[known].1.insert(resource.plural.clone(), resource);
     }
 
     fn of_built_in_kinds() -> Self {
@@ -300,9 +298,12 @@ impl Resources {
         for definition in definitions {
             // Reading schemas and compiling rules is dear: only what a definition changes is made anew.
             let state = crate::custom::state(definition);
-            let resources = known
-                .remove(&state)
-                .unwrap_or_else(|| crate::custom::resources(definition).into_iter().map(Arc::new).collect());
+            let resources = known.remove(&state).unwrap_or_else(|| {
+                crate::custom::resources(definition)
+                    .into_iter()
+                    .map(Arc::new)
+                    .collect()
+            });
             made.insert(state, resources);
         }
         self.serve_custom(made.values().flatten().cloned());

@@ -89,7 +89,14 @@ where
     let (head, body) = request.into_parts();
     let query = Query::read(head.uri.query());
     // A failure is written in the form that the client takes, as far as there is one.
-    let accepted = negotiation::accepted(&head.headers, &query, negotiation::Use::Objects { binary: true, watchable: false });
+    let accepted = negotiation::accepted(
+        &head.headers,
+        &query,
+        negotiation::Use::Objects {
+            binary: true,
+            watchable: false,
+        },
+    );
     let failed_form = accepted.map_or_else(
         |_| Accepted::default(),
         |accepted| Accepted {

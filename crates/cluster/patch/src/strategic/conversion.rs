@@ -43,7 +43,10 @@ fn translated(of_json: &str) -> Option<String> {
 }
 
 fn is_instant(field: &str) -> bool {
-    field.rsplit('.').next().is_some_and(|name| name.ends_with("Timestamp") || name.ends_with("Time"))
+    field
+        .rsplit('.')
+        .next()
+        .is_some_and(|name| name.ends_with("Timestamp") || name.ends_with("Time"))
 }
 
 /// Returns the kind of the Go value that a JSON value is held in.

@@ -427,14 +427,14 @@ fn slots_of(record: &Record, before: Option<Value>) -> Vec<Option<Value>> {
 fn written(record: &Record, slots: Vec<Option<Value>>) -> Value {
     let mut map = Map::new();
     for (field, slot) in record.fields().iter().zip(slots) {
-        if let Some(value) = written_field(field, slot) {
+        if let Some(value) = written_field(record, field, slot) {
             map.insert(field.name.to_owned(), value);
         }
     }
     Value::Object(map)
 }
 
-fn written_field(field: &Field, slot: Option<Value>) -> Option<Value> {
+fn written_field(record: &Record, field: &Field, slot: Option<Value>) -> Option<Value> {
     if field.pointer {
         return match slot {
             None if field.omit_empty => None,
@@ -463,8 +463,14 @@ fn written_field(field: &Field, slot: Option<Value>) -> Option<Value> {
     }
     match field.held.form {
         Form::IntOrString if slot.is_some() => slot,
+        Form::List(_) if slot.is_some() && is_stored_as_json(record) => slot,
         _ => Some(zero(&field.held.form)),
     }
+}
+
+/// Returns whether the store keeps objects with this struct as JSON, which tells an empty list from none.
+fn is_stored_as_json(record: &Record) -> bool {
+    record.definition.starts_with("io.k8s.apiextensions-apiserver.")
 }
 
 /// Returns a type's zero as Go writes it. Lists and maps without anything are nothing: the store doesn't tell them apart.

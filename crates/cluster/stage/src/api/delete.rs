@@ -259,7 +259,8 @@ fn mark_definition(object: &mut Value, now: Timestamp) {
         condition_type: "Terminating",
         status: "True".to_owned(),
         reason: "InstanceDeletionPending".to_owned(),
-        message: "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon".to_owned(),
+        message: "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
+            .to_owned(),
     };
     condition.write(object, &now);
 }

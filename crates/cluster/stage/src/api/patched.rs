@@ -92,8 +92,9 @@ fn merged(
             let findings = read.findings().to_vec();
             Ok((read.apply(object)?, findings))
         }),
-        PatchType::Merge => patch::merge_patch::apply(object, body, strict)
-            .map(|merged| (merged.object, merged.findings)),
+        PatchType::Merge => {
+            patch::merge_patch::apply(object, body, strict).map(|merged| (merged.object, merged.findings))
+        }
         PatchType::Strategic | PatchType::Apply => {
             let name = schema::builtin::kind(&resource.group, &resource.version, &resource.kind)
                 .ok_or_else(|| Status::internal(format_args!("{} has no schema", resource.kind)))?;
@@ -141,21 +142,35 @@ fn read(resource: &Resource, object: &Value) -> Result<Decoded, Failed> {
 }
 
 fn read_built_in(resource: &Resource, object: &Value) -> Result<Decoded, Failed> {
-    let definition = schema::builtin::kind(&resource.group, &resource.version, &resource.kind)
-        .ok_or_else(|| Failed::Refused(Status::internal(format_args!("{} has no definition", resource.kind))))?;
+    let definition =
+        schema::builtin::kind(&resource.group, &resource.version, &resource.kind).ok_or_else(|| {
+            Failed::Refused(Status::internal(format_args!(
+                "{} has no definition",
+                resource.kind
+            )))
+        })?;
     let decoded = strict::normalize(definition, object)?;
     let found = &decoded.found;
-    let kind = if found.kind.is_empty() { &*resource.kind } else { &found.kind };
+    let kind = if found.kind.is_empty() {
+        &*resource.kind
+    } else {
+        &found.kind
+    };
     if found.version.is_empty() || (resource.is_kind(&found.group, &found.version, kind)) {
         return Ok(decoded);
     }
     let why = if schema::builtin::kind(&found.group, &found.version, kind).is_some() {
         let package = crate::decode::internal_package(&resource.group);
         let version = &found.version;
-        format!("converting ({version}.{kind}) to ({package}.{}): unknown conversion", resource.kind)
+        format!(
+            "converting ({version}.{kind}) to ({package}.{}): unknown conversion",
+            resource.kind
+        )
     } else {
         let sent = api_version(&found.group, &found.version);
-        format!("no kind \"{kind}\" is registered for version \"{sent}\" in scheme \"pkg/runtime/scheme.go:111\"")
+        format!(
+            "no kind \"{kind}\" is registered for version \"{sent}\" in scheme \"pkg/runtime/scheme.go:111\""
+        )
     };
     Err(Failed::Unreadable(why))
 }
@@ -163,7 +178,11 @@ fn read_built_in(resource: &Resource, object: &Value) -> Result<Decoded, Failed>
 fn read_custom(resource: &Resource, custom: &CustomKind, object: &Value) -> Result<Decoded, Failed> {
     let text = |name: &str| object.get(name).and_then(Value::as_str);
     let json = object.to_string();
-    let decoded = strict::decode(json.as_bytes(), Encoding::Json, Target::Custom(Some(&custom.schema)))?;
+    let decoded = strict::decode(
+        json.as_bytes(),
+        Encoding::Json,
+        Target::Custom(Some(&custom.schema)),
+    )?;
     let Some(sent) = text("apiVersion").filter(|sent| !sent.is_empty()) else {
         let why = "Object 'apiVersion' is missing in 'object has no apiVersion field'";
         return Err(Failed::Refused(Status::internal(why)));

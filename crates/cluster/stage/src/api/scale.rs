@@ -28,6 +28,14 @@ impl Api {
     pub async fn scale(&self, place: &Place) -> Result<Value, Status> {
         let stored = self.get(place)?;
         let object = self.served(&place.resource, &stored).await?;
+        if let Some(paths) = place.resource.custom().and_then(|custom| custom.scale.as_ref())
+            && at(&object, &paths.wanted).is_none_or(Value::is_null)
+        {
+            return Err(Status::internal(format_args!(
+                "the spec replicas field \".{}\" does not exist",
+                paths.wanted
+            )));
+        }
         scale_of(place, &object)
     }
 
@@ -256,7 +264,9 @@ pub(crate) fn with_scale(place: &Place, mut object: Value, scale: &Value) -> Res
     }
     *value = replicas.into();
     let version = scale.metadata_text("resourceVersion");
-    object.set_metadata_text("resourceVersion", version);
+    if !version.is_empty() || place.resource.row().is_some() {
+        object.set_metadata_text("resourceVersion", version);
+    }
     let uid = scale.uid();
     if !uid.is_empty() {
         object.set_metadata_text("uid", uid);

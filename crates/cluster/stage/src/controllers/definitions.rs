@@ -88,8 +88,8 @@ pub fn serve<'a>(client: &Client, definitions: impl IntoIterator<Item = &'a Valu
 
 /// Removes the objects of a definition that goes, then lets it go.
 async fn end(client: &Client, seen: &Value, all: &[Value]) -> Result<Next, Status> {
+    serve(client, all);
     if !seen.finalizers().contains(&CLEANUP) {
-        serve(client, all);
         return Ok(Next::Wait);
     }
     let (group, plural) = (

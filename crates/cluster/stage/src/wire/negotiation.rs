@@ -263,3 +263,61 @@ pub fn content_type(headers: &HeaderMap) -> String {
     let named = text.split(';').next().unwrap_or_default().trim();
     if named.is_empty() { text } else { named }.to_ascii_lowercase()
 }
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    const BUILT_IN: Use = Use::Objects {
+        binary: true,
+        watchable: false,
+    };
+
+    fn refusal(accept: &'static str, used: Use) -> String {
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT, HeaderValue::from_static(accept));
+        match accepted(&headers, &Query::read(None), used) {
+            Ok(accepted) => format!("{accepted:?}"),
+            Err(status) => status.message,
+        }
+    }
+
+    #[test]
+    fn a_type_that_isnt_written_is_refused_before_its_parameters_are_looked_at() {
+        let paths = "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, \
+                     application/vnd.kubernetes.protobuf";
+        let answers = "only the following media types are accepted: application/json, application/yaml, \
+                       application/vnd.kubernetes.protobuf";
+        let watched = Use::Objects {
+            binary: true,
+            watchable: true,
+        };
+        let custom = Use::Objects {
+            binary: false,
+            watchable: true,
+        };
+        assert_eq!(refusal("text/html", BUILT_IN), paths);
+        assert!(
+            refusal("text/html", watched).ends_with(", application/vnd.kubernetes.protobuf;stream=watch")
+        );
+        assert_eq!(refusal("text/html", custom), answers);
+        assert_eq!(
+            refusal("application/json;as=Frob;v=v1;g=meta.k8s.io", BUILT_IN),
+            answers
+        );
+    }
+
+    #[test]
+    fn a_content_type_without_a_type_is_not_the_same_as_none() {
+        let of = |text: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(text));
+            content_type(&headers)
+        };
+        assert_eq!(content_type(&HeaderMap::new()), "");
+        assert_eq!(of("Application/JSON; charset=utf-8"), "application/json");
+        assert_eq!(of(";;"), ";;");
+    }
+}

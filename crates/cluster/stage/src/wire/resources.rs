@@ -34,7 +34,10 @@ pub async fn answer(
             return response;
         }
         let built_in = served.group(&path.group).is_some_and(|group| {
-            let mut resources = group.versions.iter().flat_map(|(_, resources)| resources.values());
+            let mut resources = group
+                .versions
+                .iter()
+                .flat_map(|(_, resources)| resources.values());
             resources.any(|resource| resource.row().is_some())
         });
         return if built_in {
