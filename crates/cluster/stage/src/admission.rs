@@ -5,12 +5,17 @@
 //!
 //! - [`namespaces`]: nothing is made where there is no namespace, or in one that goes
 //! - [`definitions`]: nothing is made of a kind whose definition goes
+//! - [`limits`]: what containers get and may have
+//! - [`quota`]: how much a namespace may have
+//! - [`scheduling`], [`classes`], [`certificates`]: priorities, tolerations and classes; who may sign
 //! - [`service_accounts`]: pods act as a ServiceAccount and get its token
 //! - [`pod_security`]: how much pods may do
 //! - [`policies`]: expressions that refuse
 //! - [`webhooks`]: servers that are asked
 //! - [`matching`], [`expressions`], [`kept`]: which writes someone is asked about, and what they see of them
 
+pub mod certificates;
+pub mod classes;
 pub mod definitions;
 pub mod expressions;
 pub mod kept;
@@ -210,7 +215,15 @@ impl Admission {
     async fn plug_in(review: &mut Review<'_>) -> Result<(), Status> {
         namespaces::check(review)?;
         definitions::check(review)?;
-        service_accounts::admit(review).await
+        limits::admit(review);
+        service_accounts::admit(review).await?;
+        scheduling::prioritize(review)?;
+        scheduling::tolerate(review);
+        classes::default_storage_class(review);
+        classes::protect(review);
+        scheduling::apply_runtime_class(review)?;
+        classes::default_ingress_class(review);
+        Ok(())
     }
 
     /// Refuses what mustn't be; nothing changes any more.
