@@ -19,7 +19,8 @@ use tower::Service as _;
 
 /// Starts a server that serves `things` and tells who asked; returns its port and its certificate.
 async fn serve() -> (u16, String) {
-    let made = rcgen::generate_simple_self_signed(vec!["things.default.svc".to_owned()]).expect("a certificate");
+    let made =
+        rcgen::generate_simple_self_signed(vec!["things.default.svc".to_owned()]).expect("a certificate");
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let config = rustls::ServerConfig::builder_with_provider(provider)
@@ -35,14 +36,19 @@ async fn serve() -> (u16, String) {
         while let Ok((stream, _)) = listener.accept().await {
             let acceptor = acceptor.clone();
             tokio::spawn(async move {
-                let Ok(stream) = acceptor.accept(stream).await else { return };
+                let Ok(stream) = acceptor.accept(stream).await else {
+                    return;
+                };
                 let _ = hyper::server::conn::http1::Builder::new()
                     .serve_connection(TokioIo::new(stream), service_fn(answer))
                     .await;
             });
         }
     });
-    (port, base64::engine::general_purpose::STANDARD.encode(made.cert.pem()))
+    (
+        port,
+        base64::engine::general_purpose::STANDARD.encode(made.cert.pem()),
+    )
 }
 
 async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
@@ -68,7 +74,9 @@ async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Inf
 }
 
 async fn get(stage: &Stage, path: &str) -> (u16, Value, String) {
-    let request = Request::get(path).body(Full::new(Bytes::new())).expect("a request");
+    let request = Request::get(path)
+        .body(Full::new(Bytes::new()))
+        .expect("a request");
     let response = match stage.service().call(request).await {
         Ok(response) => response,
         Err(never) => match never {},

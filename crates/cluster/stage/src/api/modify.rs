@@ -157,6 +157,9 @@ impl Api {
         self.access
             .refuse_escalation(&call.caller, place, &place.name, &new, Some(&old))?;
         let claim = self.allocate(place, &mut new, Some(&old), options.dry_run)?;
+        // A write that names no version is one of the version that is there.
+        new.metadata_mut()
+            .insert("resourceVersion".into(), found.stored.revision.to_string().into());
         Self::finish_update(call, place, &mut new, &old)?;
         let review = Review::new(
             self,

@@ -113,12 +113,12 @@ impl Api {
         options: &ListOptions,
     ) -> Result<(Option<u64>, Option<(String, String)>), Status> {
         if !options.continue_token.is_empty() {
+            let (revision, start) = read_token(&options.continue_token, place)?;
             if !options.resource_version.is_empty() && options.resource_version != "0" {
                 return Err(Status::bad_request(
                     "specifying resource version is not allowed when using continue",
                 ));
             }
-            let (revision, start) = read_token(&options.continue_token, place)?;
             return Ok((revision, Some(start)));
         }
         let text = options.resource_version.as_str();
