@@ -56,8 +56,10 @@ fn given_kind(given: &str) -> &'static str {
         "array" => "slice",
         "string" => "string",
         "bool" => "bool",
-        number if number.contains(['.', 'e', 'E']) => "float64",
-        _ => "int64",
+        other => match other.strip_prefix("number ") {
+            Some(digits) if digits.contains(['.', 'e', 'E']) => "float64",
+            _ => "int64",
+        },
     }
 }
 
