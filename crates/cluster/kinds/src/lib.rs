@@ -7,7 +7,6 @@
 //! - [`conversion`]: one version of a kind as another
 //! - [`columns`]: the columns of `kubectl get`
 
-pub mod amounts;
 pub mod columns;
 pub mod conversion;
 pub mod defaults;

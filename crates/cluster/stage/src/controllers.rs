@@ -64,7 +64,6 @@ impl Controllers {
     /// Starts what makes a cluster live, as against what the API itself needs.
     fn living(api: &Arc<Api>) -> Vec<work::Running> {
         let mut running = Self::platform(api);
-        running.push(work::start(api, quotas::Quotas));
         running.extend(Self::workloads(api));
         running.push(crate::node::start(api));
         running

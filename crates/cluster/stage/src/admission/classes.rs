@@ -1,6 +1,6 @@
 //! Classes that a claim or an ingress gets where it names none, and what protects volumes that are in use.
 
-use kinds::amounts::Amount;
+use kinds::quantity::Quantity;
 use serde_json::{Value, json};
 
 use super::{Operation, Review};
@@ -114,7 +114,10 @@ pub fn check_resize(review: &Review<'_>) -> Result<(), Status> {
     let (Some(claim), Some(old)) = (&review.object, review.old) else {
         return Ok(());
     };
-    let size = |claim: &Value| Amount::of(&claim["spec"]["resources"]["requests"]["storage"]);
+    let size = |claim: &Value| {
+        let storage = &claim["spec"]["resources"]["requests"]["storage"];
+        Quantity::read(storage.as_str().unwrap_or("0"))
+    };
     if !size(claim).is_more_than(size(old)) {
         return Ok(());
     }

@@ -1,9 +1,10 @@
 //! LimitRanges: what containers get where they name nothing, and what they may name at most and at least.
 
-use kinds::amounts::{self, Amount, Amounts};
+use kinds::quantity::Quantity;
 use serde_json::{Value, json};
 
 use super::{Operation, Review};
+use crate::node::requests::{self, Amounts, amounts};
 use crate::object::{Object, map_of};
 use crate::status::Status;
 use crate::store::ResourceKey;
@@ -21,8 +22,8 @@ pub fn admit(review: &mut Review<'_>) {
     for range in ranges {
         let (mut requests, mut limits) = (Amounts::new(), Amounts::new());
         for limit in limits_of(&range, "Container") {
-            requests.extend(amounts::read_all(&limit["defaultRequest"]));
-            limits.extend(amounts::read_all(&limit["default"]));
+            requests.extend(amounts(&limit["defaultRequest"]));
+            limits.extend(amounts(&limit["default"]));
         }
         let mut told = Vec::new();
         for (list, called) in [("containers", "container"), ("initContainers", "init container")] {
@@ -48,7 +49,7 @@ fn fill(container: &mut Value, called: &str, requests: &Amounts, limits: &Amount
     }
     let name = container["name"].as_str().unwrap_or_default().to_owned();
     let set = |field: &str, word: &str, defaults: &Amounts, container: &mut Value| {
-        let missing: Vec<(&String, &Amount)> = defaults
+        let missing: Vec<(&String, &Quantity)> = defaults
             .iter()
             .filter(|(resource, _)| container["resources"][field].get(resource.as_str()).is_none())
             .collect();
@@ -84,13 +85,13 @@ pub fn validate(review: &Review<'_>) -> Result<(), Status> {
         if is_pod {
             pod_problems(&range, &object["spec"], &mut problems);
         } else {
-            let requests = amounts::read_all(&object["spec"]["resources"]["requests"]);
+            let requests = amounts(&object["spec"]["resources"]["requests"]);
             for limit in limits_of(&range, "PersistentVolumeClaim") {
-                for (name, enforced) in amounts::read_all(&limit["min"]) {
+                for (name, enforced) in amounts(&limit["min"]) {
                     let bounds = Bounds::new("PersistentVolumeClaim", &name, enforced);
                     problems.extend(bounds.minimum(&requests, &Amounts::new()));
                 }
-                for (name, enforced) in amounts::read_all(&limit["max"]) {
+                for (name, enforced) in amounts(&limit["max"]) {
                     let bounds = Bounds::new("PersistentVolumeClaim", &name, enforced);
                     problems.extend(bounds.maximum_request(&requests));
                 }
@@ -140,13 +141,13 @@ fn pod_problems(range: &Value, spec: &Value, problems: &mut Vec<String>) {
     for limit in limits {
         let kind = limit["type"].as_str().unwrap_or_default();
         let mut judge = |requests: &Amounts, most: &Amounts| {
-            for (name, enforced) in amounts::read_all(&limit["min"]) {
+            for (name, enforced) in amounts(&limit["min"]) {
                 problems.extend(Bounds::new(kind, &name, enforced).minimum(requests, most));
             }
-            for (name, enforced) in amounts::read_all(&limit["max"]) {
+            for (name, enforced) in amounts(&limit["max"]) {
                 problems.extend(Bounds::new(kind, &name, enforced).maximum(requests, most));
             }
-            for (name, enforced) in amounts::read_all(&limit["maxLimitRequestRatio"]) {
+            for (name, enforced) in amounts(&limit["maxLimitRequestRatio"]) {
                 problems.extend(Bounds::new(kind, &name, enforced).ratio(requests, most));
             }
         };
@@ -155,17 +156,17 @@ fn pod_problems(range: &Value, spec: &Value, problems: &mut Vec<String>) {
                 for list in ["containers", "initContainers"] {
                     for container in spec[list].as_array().into_iter().flatten() {
                         let resources = &container["resources"];
-                        judge(
-                            &amounts::read_all(&resources["requests"]),
-                            &amounts::read_all(&resources["limits"]),
-                        );
+                        judge(&amounts(&resources["requests"]), &amounts(&resources["limits"]));
                     }
                 }
             }
-            "Pod" => judge(
-                &amounts::of_pod(spec, "requests", false),
-                &amounts::of_pod(spec, "limits", false),
-            ),
+            "Pod" => {
+                // What running the pod costs beside isn't the pod's choice.
+                let mut spec = spec.clone();
+                map_of(&mut spec).remove("overhead");
+                let pod = json!({"spec": spec});
+                judge(&requests::of_pod(&pod), &requests::limits_of_pod(&pod));
+            }
             _ => {}
         }
     }
@@ -175,11 +176,11 @@ fn pod_problems(range: &Value, spec: &Value, problems: &mut Vec<String>) {
 struct Bounds<'a> {
     kind: &'a str,
     name: &'a str,
-    enforced: Amount,
+    enforced: Quantity,
 }
 
 impl<'a> Bounds<'a> {
-    fn new(kind: &'a str, name: &'a str, enforced: Amount) -> Self {
+    fn new(kind: &'a str, name: &'a str, enforced: Quantity) -> Self {
         Self { kind, name, enforced }
     }
 
@@ -251,8 +252,8 @@ impl<'a> Bounds<'a> {
         let Some(limit) = set(limits) else {
             return Some(format!("{beginning}, but no limit is specified or limit is 0"));
         };
-        let ratio = limit.ratio_to(request);
-        (ratio > self.enforced.ratio_to(Amount::count(1)))
+        let ratio = limit.thousandths() as f64 / request.thousandths() as f64;
+        (ratio * 1_000.0 > self.enforced.thousandths() as f64)
             .then(|| format!("{beginning}, but provided ratio is {ratio:.6}"))
     }
 }
@@ -286,7 +287,7 @@ mod tests {
     fn what_is_filled_in_is_told() {
         let mut container = json!({"name": "a", "resources": {"limits": {"cpu": "1"}}});
         let mut told = Vec::new();
-        let defaults = amounts::read_all(&json!({"cpu": "100m", "memory": "64Mi"}));
+        let defaults = amounts(&json!({"cpu": "100m", "memory": "64Mi"}));
         fill(&mut container, "container", &defaults, &defaults, &mut told);
         assert_eq!(
             told,

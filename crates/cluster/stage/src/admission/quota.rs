@@ -3,11 +3,13 @@
 //! What is used is counted in the quota's status: a write that needs more adds to it, and a controller counts again when
 //! something goes.
 
-use kinds::amounts::{self, Amount, Amounts};
+use kinds::quantity::Quantity;
 use serde_json::{Value, json};
 
 use super::{Operation, Review};
+use crate::node::requests::amounts;
 use crate::object::{Object, map_of};
+use crate::quota::{Usage, add, is_about, usage};
 use crate::resource::Resource;
 use crate::status::{GroupResource, Status};
 use crate::store::{Change, Expect, ResourceKey, Write, WriteError};
@@ -103,20 +105,20 @@ fn checked(review: &Review<'_>, mut quota: Value) -> Result<Option<Value>, Statu
         return Ok(None);
     };
     let resource = &review.place.resource;
-    let hard = amounts::read_all(&quota["status"]["hard"]);
+    let hard = amounts(&quota["status"]["hard"]);
     let restricted: Vec<String> = hard
         .keys()
         .filter(|name| counts(resource, name))
         .cloned()
         .collect();
-    if restricted.is_empty() || !is_in_scope(&quota, resource, object) {
+    if restricted.is_empty() || !is_about(&quota, &resource.group, &resource.plural, object) {
         return Ok(None);
     }
     if let Some(missing) = unnamed(resource, object, &restricted) {
         let why = format!("failed quota: {}: must specify {missing}", quota.name());
         return Err(review.forbidden(why));
     }
-    let used = amounts::read_all(&quota["status"]["used"]);
+    let used = amounts(&quota["status"]["used"]);
     if restricted.iter().any(|name| !used.contains_key(name)) {
         return Err(review.forbidden(format_args!(
             "status unknown for quota: {}, resources: {}",
@@ -124,18 +126,18 @@ fn checked(review: &Review<'_>, mut quota: Value) -> Result<Option<Value>, Statu
             restricted.join(",")
         )));
     }
-    let mut delta = usage(resource, object);
+    let mut delta = usage(&resource.group, &resource.plural, object);
     if let (Operation::Update, Some(old)) = (review.operation, review.old)
-        && is_in_scope(&quota, resource, old)
+        && is_about(&quota, &resource.group, &resource.plural, old)
     {
-        let before = usage(resource, old);
+        let before = usage(&resource.group, &resource.plural, old);
         for (name, amount) in &mut delta {
             if let Some(before) = before.get(name) {
                 let more = amount.minus(*before);
                 *amount = if more.is_positive() {
                     more
                 } else {
-                    Amount::count(0)
+                    Quantity::read("0")
                 };
             }
         }
@@ -145,7 +147,7 @@ fn checked(review: &Review<'_>, mut quota: Value) -> Result<Option<Value>, Statu
         return Ok(None);
     }
     let mut sum = used.clone();
-    amounts::add(&mut sum, &delta);
+    add(&mut sum, &delta);
     let exceeded: Vec<&String> = delta
         .keys()
         .filter(|name| match (sum.get(*name), hard.get(*name)) {
@@ -154,7 +156,7 @@ fn checked(review: &Review<'_>, mut quota: Value) -> Result<Option<Value>, Statu
         })
         .collect();
     if !exceeded.is_empty() {
-        let shown = |amounts: &Amounts| {
+        let shown = |amounts: &Usage| {
             let all = exceeded.iter().filter_map(|name| {
                 let amount = amounts.get(*name)?;
                 Some(format!("{name}={}", amount.written()))
@@ -174,7 +176,7 @@ fn checked(review: &Review<'_>, mut quota: Value) -> Result<Option<Value>, Statu
 }
 
 /// Returns amounts as a status has them.
-pub fn written(amounts: &Amounts) -> Value {
+fn written(amounts: &Usage) -> Value {
     let all = amounts
         .iter()
         .map(|(name, amount)| (name.clone(), json!(amount.written())));
@@ -182,7 +184,7 @@ pub fn written(amounts: &Amounts) -> Value {
 }
 
 /// Returns whether a name in a quota is about objects of a resource.
-pub fn counts(resource: &Resource, name: &str) -> bool {
+fn counts(resource: &Resource, name: &str) -> bool {
     if *name == count_name(resource) {
         return true;
     }
@@ -216,88 +218,6 @@ fn count_name(resource: &Resource) -> String {
     format!("count/{}", resource.group_resource())
 }
 
-/// Returns what an object uses of a quota.
-pub fn usage(resource: &Resource, object: &Value) -> Amounts {
-    let mut used = Amounts::new();
-    let one = Amount::count(1);
-    used.insert(count_name(resource), one);
-    if !resource.group.is_empty() {
-        return used;
-    }
-    match &*resource.plural {
-        "pods" => {
-            let ended = matches!(object["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
-            if !ended {
-                used.extend(pod_usage(
-                    &amounts::of_pod(&object["spec"], "requests", true),
-                    &amounts::of_pod(&object["spec"], "limits", true),
-                ));
-            }
-        }
-        "services" => {
-            used.insert("services".to_owned(), one);
-            let ports = object["spec"]["ports"].as_array().map_or(0, Vec::len);
-            let balanced = object["spec"]["type"] == "LoadBalancer";
-            let explicit = object["spec"]["allocateLoadBalancerNodePorts"] == false;
-            let node_ports = match object["spec"]["type"].as_str() {
-                Some("LoadBalancer") if explicit => {
-                    let all = object["spec"]["ports"].as_array().into_iter().flatten();
-                    all.filter(|port| port["nodePort"].as_u64().is_some_and(|port| port != 0))
-                        .count()
-                }
-                Some("NodePort" | "LoadBalancer") => ports,
-                _ => 0,
-            };
-            used.insert("services.nodeports".to_owned(), Amount::count(node_ports));
-            used.insert(
-                "services.loadbalancers".to_owned(),
-                Amount::count(usize::from(balanced)),
-            );
-        }
-        "persistentvolumeclaims" => {
-            let class = object
-                .annotation("volume.beta.kubernetes.io/storage-class")
-                .or_else(|| object["spec"]["storageClassName"].as_str())
-                .unwrap_or_default();
-            let storage = &object["spec"]["resources"]["requests"]["storage"];
-            let mut note = |name: &str, amount: Amount| {
-                used.insert(name.to_owned(), amount);
-                if !class.is_empty() {
-                    used.insert(format!("{class}{OF_STORAGE_CLASS}{name}"), amount);
-                }
-            };
-            note("persistentvolumeclaims", one);
-            if !storage.is_null() {
-                note("requests.storage", Amount::of(storage));
-            }
-        }
-        plural @ ("configmaps" | "secrets" | "replicationcontrollers" | "resourcequotas") => {
-            used.insert(plural.to_owned(), one);
-        }
-        _ => {}
-    }
-    used
-}
-
-fn pod_usage(requests: &Amounts, limits: &Amounts) -> Amounts {
-    let mut used = Amounts::new();
-    used.insert("pods".to_owned(), Amount::count(1));
-    for (name, amount) in requests {
-        if is_of_pods(name) || name.starts_with("hugepages-") {
-            used.insert(name.clone(), *amount);
-            used.insert(format!("requests.{name}"), *amount);
-        } else if name.contains('/') {
-            used.insert(format!("requests.{name}"), *amount);
-        }
-    }
-    for (name, amount) in limits {
-        if is_of_pods(name) {
-            used.insert(format!("limits.{name}"), *amount);
-        }
-    }
-    used
-}
-
 /// Returns what containers don't name though a quota counts it.
 fn unnamed(resource: &Resource, pod: &Value, restricted: &[String]) -> Option<String> {
     if !resource.is("", "pods") || pod["spec"]["resources"].is_object() {
@@ -314,12 +234,11 @@ fn unnamed(resource: &Resource, pod: &Value, restricted: &[String]) -> Option<St
             .iter()
             .flat_map(|list| pod["spec"][*list].as_array().into_iter().flatten())
             .filter(|container| {
-                let resources = &container["resources"];
-                let named = pod_usage(
-                    &amounts::read_all(&resources["requests"]),
-                    &amounts::read_all(&resources["limits"]),
-                );
-                !named.contains_key(name)
+                let (list, resource) = match name.strip_prefix("limits.") {
+                    Some(resource) => ("limits", resource),
+                    None => ("requests", name.strip_prefix("requests.").unwrap_or(name)),
+                };
+                container["resources"][list].get(resource).is_none()
             })
             .map(|container| container["name"].as_str().unwrap_or_default())
             .collect();
@@ -330,76 +249,4 @@ fn unnamed(resource: &Resource, pod: &Value, restricted: &[String]) -> Option<St
         }
     }
     (!missing.is_empty()).then(|| missing.join("; "))
-}
-
-/// Returns whether a quota is about an object at all.
-pub fn is_in_scope(quota: &Value, resource: &Resource, object: &Value) -> bool {
-    let spec = &quota["spec"];
-    let plain = spec["scopes"].as_array().into_iter().flatten();
-    let selected = spec["scopeSelector"]["matchExpressions"]
-        .as_array()
-        .into_iter()
-        .flatten();
-    let is_pod = resource.is("", "pods");
-    let mut plain = plain.filter_map(Value::as_str);
-    let mut selected = selected.clone();
-    plain.all(|scope| is_pod && pod_is_in(object, scope, &Value::Null))
-        && selected.all(|one| is_pod && pod_is_in(object, one["scopeName"].as_str().unwrap_or_default(), one))
-}
-
-fn pod_is_in(pod: &Value, scope: &str, selector: &Value) -> bool {
-    let spec = &pod["spec"];
-    let ends = spec["activeDeadlineSeconds"]
-        .as_i64()
-        .is_some_and(|seconds| seconds >= 0);
-    match scope {
-        "Terminating" => ends,
-        "NotTerminating" => !ends,
-        "BestEffort" => is_best_effort(pod),
-        "NotBestEffort" => !is_best_effort(pod),
-        "PriorityClass" => {
-            let class = spec["priorityClassName"].as_str().unwrap_or_default();
-            let values = selector["values"].as_array().into_iter().flatten();
-            let named = values.filter_map(Value::as_str).any(|value| value == class);
-            match selector["operator"].as_str() {
-                Some("In") => named,
-                Some("NotIn") => !named,
-                Some("DoesNotExist") => class.is_empty(),
-                _ => !class.is_empty(),
-            }
-        }
-        "CrossNamespacePodAffinity" => ["podAffinity", "podAntiAffinity"].iter().any(|kind| {
-            let affinity = &spec["affinity"][*kind];
-            let required = affinity["requiredDuringSchedulingIgnoredDuringExecution"].as_array();
-            let preferred = affinity["preferredDuringSchedulingIgnoredDuringExecution"].as_array();
-            let reaches = |term: &Value| {
-                term["namespaces"].as_array().is_some_and(|all| !all.is_empty())
-                    || term["namespaceSelector"].is_object()
-            };
-            required.into_iter().flatten().any(reaches)
-                || preferred
-                    .into_iter()
-                    .flatten()
-                    .any(|one| reaches(&one["podAffinityTerm"]))
-        }),
-        _ => false,
-    }
-}
-
-fn is_best_effort(pod: &Value) -> bool {
-    if let Some(class) = pod["status"]["qosClass"].as_str() {
-        return class == "BestEffort";
-    }
-    let containers = ["containers", "initContainers"]
-        .iter()
-        .flat_map(|list| pod["spec"][*list].as_array().into_iter().flatten());
-    let mut resources = containers.map(|container| &container["resources"]);
-    resources.all(|resources| {
-        ["requests", "limits"].iter().all(|which| {
-            let amounts = amounts::read_all(&resources[*which]);
-            !["cpu", "memory"]
-                .iter()
-                .any(|name| amounts.get(*name).is_some_and(|amount| amount.is_set()))
-        })
-    })
 }
