@@ -14,7 +14,7 @@ const WRITERS: usize = 64;
 const WATCHES_PER_CONNECTION: usize = 90;
 
 /// How long the slowest server may take for one figure.
-const PATIENCE: Duration = Duration::from_secs(900);
+const PATIENCE: Duration = Duration::from_mins(15);
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -59,7 +59,7 @@ impl Target {
 }
 
 /// Measures a server, and prints a line for each figure.
-pub fn measure(
+pub(crate) fn measure(
     url: &str,
     authority: &str,
     token: &str,

@@ -69,7 +69,7 @@ impl Stand {
                 .status
                 .code()
                 .map_or_else(|| "by a signal".to_owned(), |code| code.to_string());
-            text.push_str(&format!("[exit {code}]\n"));
+            text.extend(["[exit ", code.as_str(), "]\n"]);
         }
         Ok(without_last_empty_lines(normal(&text)))
     }

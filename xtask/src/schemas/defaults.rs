@@ -58,18 +58,15 @@ impl Exceptions {
         })
     }
 
-    fn of(&self, definition: &str, field: &str) -> Option<Option<Value>> {
-        let found = self
-            .listed
-            .iter()
-            .find(|(key, _)| **key == (definition, field))
-            .map(|(_, default)| default.clone());
-        if found.is_some() {
-            self.used
-                .borrow_mut()
-                .insert((definition.to_owned(), field.to_owned()));
-        }
-        found
+    /// Returns the default that the list gives a field, or what the rules say where it doesn't name the field.
+    fn or_rule(&self, definition: &str, field: &str, rule: impl FnOnce() -> Option<Value>) -> Option<Value> {
+        let Some((_, default)) = self.listed.iter().find(|(key, _)| **key == (definition, field)) else {
+            return rule();
+        };
+        self.used
+            .borrow_mut()
+            .insert((definition.to_owned(), field.to_owned()));
+        default.clone()
     }
 
     /// Fails if the list names a field that no definition has any more.
@@ -106,16 +103,12 @@ pub(super) fn add(name: &str, shape: &mut Value, exceptions: &Exceptions) {
         return;
     };
     for (field, property) in properties {
-        let default = match exceptions.of(name, field) {
-            Some(exception) => exception,
-            None if required.contains(field) => zero(property),
-            None if property.get("allOf").is_some()
-                && (field == "metadata" || is_kind && matches!(field.as_str(), "spec" | "status")) =>
-            {
-                zero(property)
-            }
-            None => None,
-        };
+        let default = exceptions.or_rule(name, field, || {
+            let is_part_of_kind =
+                field == "metadata" || is_kind && matches!(field.as_str(), "spec" | "status");
+            let has_value = required.contains(field) || property.get("allOf").is_some() && is_part_of_kind;
+            has_value.then(|| zero(property)).flatten()
+        });
         set(property, default);
         add_to_elements(property);
     }

@@ -37,10 +37,9 @@ pub(super) fn read(source: Option<&str>) -> Result<BTreeMap<String, String>, Box
 
 fn run() -> Result<String, Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
-    let requirements: String = MODULES
-        .iter()
+    let requirements = MODULES
         .map(|module| format!("require k8s.io/{module} {RELEASE}\n"))
-        .collect();
+        .concat();
     fs::write(
         folder.path().join("go.mod"),
         format!("module fields\n\ngo 1.26.0\n\n{requirements}"),

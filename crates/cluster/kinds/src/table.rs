@@ -64,6 +64,10 @@ pub const SCALE: Subresource =
     Subresource::new("scale", "autoscaling", "v1", "Scale", &["get", "patch", "update"]);
 
 /// One built-in kind.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a habit of its own, not a state"
+)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kind {
     /// The API group; empty for the core.

@@ -212,11 +212,12 @@ fn update_below(errors: &mut Errors, group: &str, kind: &str, below: &str, new: 
         ("", "Pod", "status") => pods::check_status(errors, new, old),
         ("", "Pod", "ephemeralcontainers") => pods::check_ephemeral(errors, new, old),
         ("", "Pod", "resize") => pods::check_resize(errors, new, old),
-        ("", "ReplicationController", "status") => workloads::replicas_status(errors, group, new, old),
         ("", "Service", "status") => services::check_status(errors, new, old),
         ("", "PersistentVolumeClaim", "status") => claims::check_status(errors, new, old),
         ("apps", "Deployment", "status") => workloads::deployment_status(errors, new, old),
-        ("apps", "ReplicaSet", "status") => workloads::replicas_status(errors, group, new, old),
+        ("", "ReplicationController", "status") | ("apps", "ReplicaSet", "status") => {
+            workloads::replicas_status(errors, group, new, old);
+        }
         ("apps", "StatefulSet", "status") => workloads::check_stateful_status(errors, new, old),
         ("apps", "DaemonSet", "status") => workloads::daemon_set_status(errors, new, old),
         ("batch", "Job", "status") => jobs::check_status(errors, new, old),

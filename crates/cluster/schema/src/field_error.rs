@@ -193,7 +193,7 @@ impl FieldError {
 
     /// The value isn't one of `supported`, which are listed in the order given.
     pub fn not_supported(field: FieldPath, value: &Value, supported: &[&str]) -> Self {
-        let listed: Vec<String> = supported.iter().map(|one| quoted(one)).collect();
+        let listed: Vec<String> = supported.iter().map(quoted).collect();
         let detail = if listed.is_empty() {
             String::new()
         } else {

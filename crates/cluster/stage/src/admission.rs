@@ -160,9 +160,7 @@ impl<'a> Review<'a> {
 
     /// Returns the refusal that the write is forbidden.
     pub fn forbidden(&self, why: impl std::fmt::Display) -> Status {
-        let name = if !self.place.name.is_empty() {
-            self.place.name.as_str()
-        } else {
+        let name = if self.place.name.is_empty() {
             // A name that is generated isn't there yet.
             let named = self.object.as_ref().map_or("", |object| object.name());
             let base = self
@@ -173,6 +171,8 @@ impl<'a> Review<'a> {
                 .into_iter()
                 .find(|text| !text.is_empty())
                 .unwrap_or("Unknown")
+        } else {
+            self.place.name.as_str()
         };
         Status::forbidden(self.place.resource.group_resource(), name, why)
     }

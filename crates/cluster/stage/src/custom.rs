@@ -104,31 +104,28 @@ impl CustomKind {
 
     /// Puts back what an update may not change, and raises the generation when what is wanted has changed.
     pub fn prepare_for_update(&self, subresource: Option<&str>, new: &mut Value, old: &Value) {
-        match subresource {
-            Some("status") => {
-                // Everything but the status stays, and so does all metadata but the managers of fields.
-                let status = map_of(new).remove("status");
-                let managers = new.metadata_mut().remove("managedFields");
-                *new = old.clone();
-                match status {
-                    Some(status) => map_of(new).insert("status".into(), status),
+        if let Some("status") = subresource {
+            // Everything but the status stays, and so does all metadata but the managers of fields.
+            let status = map_of(new).remove("status");
+            let managers = new.metadata_mut().remove("managedFields");
+            *new = old.clone();
+            match status {
+                Some(status) => map_of(new).insert("status".into(), status),
+                None => map_of(new).remove("status"),
+            };
+            if let Some(managers) = managers {
+                new.metadata_mut().insert("managedFields".into(), managers);
+            }
+        } else {
+            if self.has_status {
+                match old.get("status") {
+                    Some(status) => map_of(new).insert("status".into(), status.clone()),
                     None => map_of(new).remove("status"),
                 };
-                if let Some(managers) = managers {
-                    new.metadata_mut().insert("managedFields".into(), managers);
-                }
             }
-            _ => {
-                if self.has_status {
-                    match old.get("status") {
-                        Some(status) => map_of(new).insert("status".into(), status.clone()),
-                        None => map_of(new).remove("status"),
-                    };
-                }
-                if !same_wish(new, old, self.has_status) {
-                    let generation = old.generation() + 1;
-                    new.metadata_mut().insert("generation".into(), generation.into());
-                }
+            if !same_wish(new, old, self.has_status) {
+                let generation = old.generation() + 1;
+                new.metadata_mut().insert("generation".into(), generation.into());
             }
         }
     }

@@ -25,7 +25,7 @@ use tokio::task::JoinHandle;
 const NAMES: u64 = 40;
 
 /// How long everyone may take to see the last change.
-const SETTLING: Duration = Duration::from_secs(60);
+const SETTLING: Duration = Duration::from_mins(1);
 
 const LEASE_SECONDS: i32 = 2;
 

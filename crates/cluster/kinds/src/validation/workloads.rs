@@ -90,7 +90,7 @@ fn lasting_template(errors: &mut Errors, spec: &Fields, options: &Options, kind:
             return;
         }
         Match::Fits(false) => {
-            errors.invalid(&path.child("metadata.labels"), shown_labels(template), MISMATCH)
+            errors.invalid(&path.child("metadata.labels"), shown_labels(template), MISMATCH);
         }
         _ => {}
     }

@@ -14,7 +14,7 @@ const DEFAULT_STORAGE: [&str; 2] = [
     "storageclass.beta.kubernetes.io/is-default-class",
 ];
 
-/// What says that an IngressClass is the one for ingresses that name none.
+/// What says that an `IngressClass` is the one for ingresses that name none.
 const DEFAULT_INGRESS: [&str; 1] = ["ingressclass.kubernetes.io/is-default-class"];
 
 /// The annotation that named a claim's class long ago.
@@ -41,7 +41,7 @@ pub fn default_storage_class(review: &mut Review<'_>) {
     }
 }
 
-/// Gives an ingress the default IngressClass.
+/// Gives an ingress the default `IngressClass`.
 pub fn default_ingress_class(review: &mut Review<'_>) {
     if review.operation != Operation::Create || !review.is_to("networking.k8s.io", "ingresses") {
         return;

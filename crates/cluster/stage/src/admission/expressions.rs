@@ -188,15 +188,11 @@ fn user(caller: &Caller) -> Value {
 
 /// Returns the kind of what is written, which below an object may be another than the object's.
 fn kind(resource: &Resource, below: &str) -> Value {
-    let own = json!({"group": &*resource.group, "version": &*resource.version, "kind": &*resource.kind});
-    match resource.subresource(below) {
-        Some(below) if !below.kind.is_empty() && !(below.group.is_empty() && below.version.is_empty()) => {
-            json!({"group": below.group, "version": below.version, "kind": below.kind})
-        }
-        Some(below) if !below.kind.is_empty() => {
-            json!({"group": &*resource.group, "version": &*resource.version, "kind": below.kind})
-        }
-        _ => own,
+    let own = |kind: &str| json!({"group": &*resource.group, "version": &*resource.version, "kind": kind});
+    match resource.subresource(below).filter(|below| !below.kind.is_empty()) {
+        None => own(&resource.kind),
+        Some(below) if below.group.is_empty() && below.version.is_empty() => own(below.kind),
+        Some(below) => json!({"group": below.group, "version": below.version, "kind": below.kind}),
     }
 }
 

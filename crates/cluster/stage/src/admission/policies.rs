@@ -1,4 +1,4 @@
-//! ValidatingAdmissionPolicies: expressions that refuse writes, because an object in the cluster says so.
+//! `ValidatingAdmissionPolicies`: expressions that refuse writes, because an object in the cluster says so.
 //!
 //! - [`definition`]: what a policy and a binding say, compiled
 //! - [`params`]: the objects that parameterise a policy

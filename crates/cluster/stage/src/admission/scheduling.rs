@@ -62,13 +62,14 @@ fn establish(review: &mut Review<'_>) -> Result<(), Status> {
                 let class = class.value();
                 (named, value_of(&class), policy_of(&class))
             }
-            None => match SYSTEM_CLASSES.iter().find(|(name, _)| *name == named) {
-                Some((_, value)) => (named, *value, Some("PreemptLowerPriority".to_owned())),
-                None => {
+            None => {
+                if let Some((_, value)) = SYSTEM_CLASSES.iter().find(|(name, _)| *name == named) {
+                    (named, *value, Some("PreemptLowerPriority".to_owned()))
+                } else {
                     let why = format!("no PriorityClass with name {named} was found");
                     return Err(review.forbidden(why));
                 }
-            },
+            }
         }
     };
     if let Some(given) = spec["priority"].as_i64()

@@ -69,7 +69,7 @@ impl Webhooks {
         if review.is_to_admission() {
             return Ok(false);
         }
-        let configurations = self.mutating.all(&review.api.store, |one| Webhook::read_all(one));
+        let configurations = self.mutating.all(&review.api.store, Webhook::read_all);
         if configurations.is_empty() {
             return Ok(false);
         }
@@ -111,9 +111,7 @@ impl Webhooks {
         if review.is_to_admission() {
             return Ok(());
         }
-        let configurations = self
-            .validating
-            .all(&review.api.store, |one| Webhook::read_all(one));
+        let configurations = self.validating.all(&review.api.store, Webhook::read_all);
         if configurations.is_empty() {
             return Ok(());
         }

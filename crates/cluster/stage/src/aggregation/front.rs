@@ -61,20 +61,17 @@ impl Front {
     pub async fn publish(&self, client: &Client) -> Result<(), Status> {
         let Some(data) = self.trust() else { return Ok(()) };
         let config_maps = ("", "configmaps");
-        match client.get(config_maps, "kube-system", CONFIG_MAP)? {
-            Some(_) => {
-                let patch = json!({"data": data});
-                client
-                    .merge(config_maps, "kube-system", CONFIG_MAP, "", &patch)
-                    .await?;
-            }
-            None => {
-                let object = json!({
-                    "apiVersion": "v1", "kind": "ConfigMap",
-                    "metadata": {"name": CONFIG_MAP, "namespace": "kube-system"}, "data": data,
-                });
-                client.create(config_maps, object).await?;
-            }
+        if client.get(config_maps, "kube-system", CONFIG_MAP)?.is_some() {
+            let patch = json!({"data": data});
+            client
+                .merge(config_maps, "kube-system", CONFIG_MAP, "", &patch)
+                .await?;
+        } else {
+            let object = json!({
+                "apiVersion": "v1", "kind": "ConfigMap",
+                "metadata": {"name": CONFIG_MAP, "namespace": "kube-system"}, "data": data,
+            });
+            client.create(config_maps, object).await?;
         }
         Ok(())
     }

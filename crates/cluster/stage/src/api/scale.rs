@@ -89,7 +89,7 @@ impl Api {
         let paths = self.replicas_paths(place)?;
         let written = self
             .modify(call, place, options, |found| {
-                let made = self.scale_applied(call, place, &found.object, &applied, &paths, options);
+                let made = Self::scale_applied(call, place, &found.object, &applied, &paths, options);
                 async move {
                     made.map(|object| Changed {
                         object,
@@ -103,7 +103,6 @@ impl Api {
     }
 
     fn scale_applied(
-        &self,
         call: &Call,
         place: &Place,
         object: &Value,

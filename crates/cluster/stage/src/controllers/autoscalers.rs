@@ -1,4 +1,4 @@
-//! HorizontalPodAutoscalers: what they say about their target, and the bounds they keep it in.
+//! `HorizontalPodAutoscalers`: what they say about their target, and the bounds they keep it in.
 //!
 //! Nothing measures Pods here, so that no metric can be read; as on a cluster without a metrics server, the status says so.
 
@@ -17,7 +17,7 @@ use crate::object::{Object, map_of, timestamp};
 use crate::status::Status;
 use crate::store::ResourceKey;
 
-/// The resource of HorizontalPodAutoscalers.
+/// The resource of `HorizontalPodAutoscalers`.
 pub const AUTOSCALERS: Named<'static> = ("autoscaling", "horizontalpodautoscalers");
 
 /// How often an autoscaler looks at its target.

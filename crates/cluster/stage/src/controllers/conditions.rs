@@ -63,7 +63,7 @@ pub fn remove(status: &mut Value, kind: &str) {
 /// Adds a condition at the end, in place of one of the same kind.
 pub fn put(status: &mut Value, condition: Value) {
     if let Some(kind) = condition["type"].as_str() {
-        remove(status, &kind.to_owned());
+        remove(status, kind);
     }
     match map_of(status).entry("conditions").or_insert_with(|| json!([])) {
         Value::Array(all) => all.push(condition),

@@ -151,12 +151,9 @@ impl Deployments {
     ) -> Result<(), Status> {
         let name = set.name().to_owned();
         let template = set["spec"]["template"].clone();
-        let failure = match client.create(REPLICA_SETS, set).await {
-            Ok(_) => {
-                self.recorder.tell(client, seen, notes).await;
-                return Ok(());
-            }
-            Err(failure) => failure,
+        let Err(failure) = client.create(REPLICA_SETS, set).await else {
+            self.recorder.tell(client, seen, notes).await;
+            return Ok(());
         };
         if failure.reason == "AlreadyExists" {
             let present = client.get(REPLICA_SETS, seen.namespace(), &name)?;

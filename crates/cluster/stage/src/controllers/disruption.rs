@@ -215,17 +215,18 @@ async fn scale_of(client: &Client, namespace: &str, owner: &Value) -> Result<Opt
             return Ok(None);
         }
         let above = found.value().controller().cloned();
-        match above.filter(|above| text("kind") == "ReplicaSet" && above["kind"] == "Deployment") {
-            Some(above) => owner = above,
-            None => {
-                let scale = client
-                    .api()
-                    .scale(&place)
-                    .await
-                    .map_err(|status| status.to_string())?;
-                let wanted = scale["spec"]["replicas"].as_i64().unwrap_or(0);
-                return Ok(Some((found.uid.to_string(), wanted)));
-            }
+        if let Some(above) =
+            above.filter(|above| text("kind") == "ReplicaSet" && above["kind"] == "Deployment")
+        {
+            owner = above;
+        } else {
+            let scale = client
+                .api()
+                .scale(&place)
+                .await
+                .map_err(|status| status.to_string())?;
+            let wanted = scale["spec"]["replicas"].as_i64().unwrap_or(0);
+            return Ok(Some((found.uid.to_string(), wanted)));
         }
     }
 }

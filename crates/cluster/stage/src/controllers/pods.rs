@@ -109,7 +109,6 @@ fn removal_order(
 ) -> Ordering {
     let bound = |pod: &Value| !pod["spec"]["nodeName"].as_str().unwrap_or_default().is_empty();
     let phase_rank = |pod: &Value| match phase(pod) {
-        "Pending" => 0,
         "Unknown" => 1,
         "Running" => 2,
         _ => 0,
@@ -184,7 +183,7 @@ pub fn from_template(template: &Value, owner: &Value) -> Value {
     }
     let mut prefix = format!("{}-", owner.name());
     if prefix.len() > LONGEST_PREFIX {
-        prefix = owner.name().to_owned();
+        prefix.pop();
     }
     metadata.insert("generateName".into(), prefix.into());
     metadata.insert("namespace".into(), owner.namespace().into());

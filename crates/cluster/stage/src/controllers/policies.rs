@@ -1,4 +1,4 @@
-//! ValidatingAdmissionPolicies: their status says which generation was looked at.
+//! `ValidatingAdmissionPolicies`: their status says which generation was looked at.
 
 use serde_json::json;
 

@@ -19,7 +19,7 @@ const QUOTAS: Named<'static> = ("", "resourcequotas");
 const NEXT_COUNT: Duration = Duration::from_secs(2);
 
 /// How often every quota is counted anew: admission counts what is made, also where the making fails in the end.
-const RECOUNT: Duration = Duration::from_secs(300);
+const RECOUNT: Duration = Duration::from_mins(5);
 
 /// Counts what is used of quotas.
 #[derive(Debug)]

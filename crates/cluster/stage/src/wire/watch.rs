@@ -21,10 +21,10 @@ use crate::store::{Event, EventKind, Stored, Watch, WatchEnd};
 
 /// How long a watch lasts that names no time, as on the real server: half an hour at least, up to twice as long, so
 /// that clients don't all come back at once.
-const LEAST_LIFE: Duration = Duration::from_secs(30 * 60);
+const LEAST_LIFE: Duration = Duration::from_mins(30);
 
 /// How often a watcher is told how far it is.
-const BOOKMARK_PERIOD: Duration = Duration::from_secs(60);
+const BOOKMARK_PERIOD: Duration = Duration::from_mins(1);
 
 /// How long before its end a watcher is told how far it is, so that it can go on from there.
 const LAST_BOOKMARK: Duration = Duration::from_secs(2);

@@ -106,7 +106,8 @@ pub fn evaluate(rule: Rule, pod: &Value) -> Violations {
         seen.probe_hosts(&mut found);
     }
     seen.privileged(&mut found);
-    if !(restricted && rule.version.has(35)) && !(rule.version.has(35) && seen.has_own_users()) {
+    let may_unmask = rule.version.has(35) && (restricted || seen.has_own_users());
+    if !may_unmask {
         seen.proc_mount(&mut found);
     }
     seen.selinux(&mut found);
@@ -125,6 +126,7 @@ pub fn evaluate(rule: Rule, pod: &Value) -> Violations {
     found
 }
 
+#[expect(clippy::struct_field_names, reason = "the whole beside its parts")]
 struct Pod<'a> {
     pod: &'a Value,
     spec: &'a Value,

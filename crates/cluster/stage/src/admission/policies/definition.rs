@@ -147,11 +147,10 @@ impl Policy {
         for (index, (validation, result)) in self.validations.iter().zip(results).enumerate() {
             match (result, &messages) {
                 (Err(failure), _) if !self.ignores_failures => refused.push((failure, String::new())),
-                (Err(_), _) | (Ok(Output::Bool(true)), Ok(_)) => {}
                 (Ok(_), Err(spent)) if !self.ignores_failures => {
                     refused.push((format!("failed messageExpression: {spent}"), String::new()));
                 }
-                (Ok(_), Err(_)) => {}
+                (Err(_), _) | (Ok(_), Err(_)) | (Ok(Output::Bool(true)), Ok(_)) => {}
                 (Ok(_), Ok(messages)) => {
                     let made = messages.get(index).cloned().flatten();
                     refused.push((validation.words(made), validation.reason.clone()));

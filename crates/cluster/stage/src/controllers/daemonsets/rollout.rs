@@ -359,7 +359,7 @@ mod tests {
         );
         settle(&set, &nodes, &mut pods, "h1", &|_| {});
         let status = settle(&set, &nodes, &mut pods, "h2", &|plan| {
-            assert!(plan.delete.len() <= 2)
+            assert!(plan.delete.len() <= 2);
         });
         assert_eq!(status["updatedNumberScheduled"], 5);
         assert_eq!(pods.len(), 5);
@@ -374,7 +374,7 @@ mod tests {
         );
         settle(&set, &nodes, &mut pods, "h1", &|_| {});
         let status = settle(&set, &nodes, &mut pods, "h2", &|plan| {
-            assert!(plan.create.len() <= 1)
+            assert!(plan.create.len() <= 1);
         });
         assert_eq!(status["updatedNumberScheduled"], 3);
         assert_eq!(status["numberAvailable"], 3);

@@ -106,7 +106,10 @@ impl Rollout {
     fn into_plan(self, seen: &Value) -> Plan {
         let mut deployment = self.deployment;
         // A status that says nothing is as good as none.
-        if seen.get("status").is_none() && deployment["status"].as_object().is_some_and(|map| map.is_empty())
+        if seen.get("status").is_none()
+            && deployment["status"]
+                .as_object()
+                .is_some_and(serde_json::Map::is_empty)
         {
             map_of(&mut deployment).remove("status");
         }

@@ -216,12 +216,11 @@ fn corrected(set: &Value, pod: &Value) -> Option<Value> {
 fn made_for(set: &Value, revisions: &Revisions, number: i64) -> Value {
     let strategy = &set["spec"]["updateStrategy"];
     let rolling = strategy["type"] != "OnDelete";
-    let still_current = match strategy["rollingUpdate"]["partition"].as_i64() {
-        Some(partition) => number < start(set) + partition,
-        None => {
-            let current = set["status"]["currentReplicas"].as_i64().unwrap_or(0);
-            rolling && strategy["rollingUpdate"].is_null() && number < start(set) + current
-        }
+    let still_current = if let Some(partition) = strategy["rollingUpdate"]["partition"].as_i64() {
+        number < start(set) + partition
+    } else {
+        let current = set["status"]["currentReplicas"].as_i64().unwrap_or(0);
+        rolling && strategy["rollingUpdate"].is_null() && number < start(set) + current
     };
     let (template, revision) = if still_current {
         (&revisions.current_template, &revisions.current)

@@ -65,7 +65,7 @@ impl World {
     }
 
     fn names(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = self.pods.iter().map(|pod| pod.name()).collect();
+        let mut names: Vec<&str> = self.pods.iter().map(crate::object::Object::name).collect();
         names.sort_unstable();
         names
     }
