@@ -130,9 +130,14 @@ pub fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
         Value::Number(number) if number.is_f64() => number.as_f64().map_or_else(String::new, shown_float),
-        // Every JSON value has a JSON form.
-        other => json::to_string(other, Escape::Html).unwrap_or_default(),
+        other => shown_json(other),
     }
+}
+
+/// Returns a value as `json.Marshal` writes it.
+pub(crate) fn shown_json(value: &Value) -> String {
+    // Every JSON value has a JSON form.
+    json::to_string(value, Escape::Html).unwrap_or_default()
 }
 
 /// Returns a floating point number as Go's `%v` writes it.
@@ -147,6 +152,16 @@ impl FieldError {
             kind: FieldErrorKind::Invalid,
             field,
             value: Some(shown(value)),
+            detail: detail.into(),
+        }
+    }
+
+    /// The value breaks a rule and is shown in a way of its own.
+    pub fn invalid_shown(field: FieldPath, shown: String, detail: impl Into<String>) -> Self {
+        Self {
+            kind: FieldErrorKind::Invalid,
+            field,
+            value: Some(shown),
             detail: detail.into(),
         }
     }

@@ -233,7 +233,7 @@ impl Api {
         if !errors.is_empty() {
             let resource = &place.resource;
             return Err(Status::invalid(
-                &resource.group,
+                resource.storage.group(),
                 &resource.kind,
                 new.name(),
                 &errors,

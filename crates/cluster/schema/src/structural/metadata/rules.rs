@@ -3,7 +3,8 @@
 use gotemplate::format::is_print;
 use serde_json::{Map, Value};
 
-use super::invalid_text;
+use super::{OWNER_REFERENCE, invalid_text};
+use crate::field_error::shown_json;
 use crate::structural::name_rules;
 use crate::{FieldError, FieldPath};
 
@@ -226,29 +227,35 @@ fn check_owners(metadata: &Map<String, Value>, path: &FieldPath, errors: &mut Ve
         }
         if api_version == "v1" && text(fields, "kind") == "Event" {
             let rule = "/v1, Kind=Event is disallowed from being an owner";
-            errors.push(FieldError::invalid(path.clone(), &owner_shown(fields), rule));
+            errors.push(FieldError::invalid_shown(path.clone(), owner_shown(fields), rule));
         }
         if fields.get("controller") == Some(&Value::Bool(true)) {
             let current = format!("{}/{}", text(fields, "kind"), text(fields, "name"));
             if controller.is_empty() {
                 controller = current;
             } else {
-                let all = owners
+                let all: Vec<String> = owners
                     .iter()
                     .filter_map(Value::as_object)
                     .map(owner_shown)
                     .collect();
+                let all = format!("[{}]", all.join(","));
                 let rule = format!(
                     "Only one reference can have Controller set to true. Found \"true\" in references for {controller} and {current}"
                 );
-                errors.push(FieldError::invalid(path.clone(), &Value::Array(all), rule));
+                errors.push(FieldError::invalid_shown(path.clone(), all, rule));
             }
         }
     }
 }
 
-fn owner_shown(fields: &Map<String, Value>) -> Value {
-    Value::Object(fields.clone())
+/// Returns a reference as errors show it: its fields in the order in which Go's type declares them.
+fn owner_shown(fields: &Map<String, Value>) -> String {
+    let shown: Vec<String> = OWNER_REFERENCE
+        .iter()
+        .filter_map(|(name, ..)| Some(format!("{name:?}:{}", shown_json(fields.get(*name)?))))
+        .collect();
+    format!("{{{}}}", shown.join(","))
 }
 
 fn check_finalizers(metadata: &Map<String, Value>, path: &FieldPath, errors: &mut Vec<FieldError>) {
