@@ -56,6 +56,17 @@ pub enum Nature {
 }
 
 impl Resource {
+    /// Returns whether its objects are served with this verb.
+    ///
+    /// Discovery tells less of a kind whose definition goes, but its objects can still be changed; what may not be
+    /// made any more is refused with a reason.
+    pub fn serves(&self, verb: &str) -> bool {
+        match &self.nature {
+            Nature::BuiltIn(_) => self.verbs.contains(&verb),
+            Nature::Custom(_) => kinds::table::ALL_VERBS.contains(&verb),
+        }
+    }
+
     /// Returns the resources of a built-in kind, one for each version it is served in.
     pub fn built_in(kind: &'static Kind) -> impl Iterator<Item = Self> {
         // Events of the core and of `events.k8s.io` are the same objects.

@@ -94,9 +94,9 @@ fn placed(resource: Arc<Resource>, verb: Verb, path: ResourcePath) -> Result<Pla
         return Err(Status::no_such_resource());
     }
     let allowed = if name.is_empty() {
-        !matches!(verb, Verb::Update | Verb::Patch) && resource.verbs.contains(&verb.name())
+        !matches!(verb, Verb::Update | Verb::Patch) && resource.serves(verb.name())
     } else if subresource.is_empty() {
-        verb != Verb::Create && resource.verbs.contains(&verb.name())
+        verb != Verb::Create && resource.serves(verb.name())
     } else {
         let below = resource
             .subresource(&subresource)
