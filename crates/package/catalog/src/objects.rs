@@ -87,6 +87,7 @@ fn null_without_data<S: serde::Serializer>(data: &str, serializer: S) -> Result<
 
 /// `olm.channel`: versions of an operator and how they follow each other.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Channel {
     /// The channel's name.
     pub name: String,
@@ -101,7 +102,7 @@ pub struct Channel {
 
 /// One version in a channel.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 pub struct ChannelEntry {
     /// The bundle's name.
     pub name: String,
@@ -190,6 +191,7 @@ pub struct RelatedImage {
 
 /// `olm.deprecations`: what of a package should not be used any more.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Deprecations {
     /// The package.
     pub package: String,
@@ -199,6 +201,7 @@ pub struct Deprecations {
 
 /// One deprecated thing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Deprecation {
     /// What is deprecated.
     pub reference: DeprecationReference,
@@ -208,6 +211,7 @@ pub struct Deprecation {
 
 /// Names a package, a channel or a bundle of the package that the deprecations belong to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(default)]
 pub struct DeprecationReference {
     /// `olm.package`, `olm.channel` or `olm.bundle`.
     pub schema: String,
