@@ -1,0 +1,61 @@
+//! The labels, annotations and finalizers that the objects of OLM v1 carry.
+
+/// The API group of OLM v1.
+pub const GROUP: &str = "olm.operatorframework.io";
+
+/// The label of a ClusterCatalog that holds its own name, so that selectors can pick it.
+pub const METADATA_NAME: &str = "olm.operatorframework.io/metadata.name";
+
+/// The kind of what an object was made for.
+pub const OWNER_KIND: &str = "olm.operatorframework.io/owner-kind";
+
+/// The name of what an object was made for.
+pub const OWNER_NAME: &str = "olm.operatorframework.io/owner-name";
+
+/// The package that an object comes from.
+pub const PACKAGE_NAME: &str = "olm.operatorframework.io/package-name";
+
+/// The bundle that an object comes from.
+pub const BUNDLE_NAME: &str = "olm.operatorframework.io/bundle-name";
+
+/// The version of the bundle that an object comes from.
+pub const BUNDLE_VERSION: &str = "olm.operatorframework.io/bundle-version";
+
+/// The release of the bundle that an object comes from.
+pub const BUNDLE_RELEASE: &str = "olm.operatorframework.io/bundle-release";
+
+/// The image of the bundle that an object comes from.
+pub const BUNDLE_REFERENCE: &str = "olm.operatorframework.io/bundle-reference";
+
+/// The ClusterObjectSet whose objects a Secret keeps.
+pub const REVISION_NAME: &str = "olm.operatorframework.io/revision-name";
+
+/// Marks the first revision of an extension that was installed by Helm.
+pub const MIGRATED_FROM_HELM: &str = "olm.operatorframework.io/migrated-from-helm";
+
+/// The revision that applied an object last.
+pub const REVISION: &str = "olm.operatorframework.io/revision";
+
+/// The properties of a bundle, as a JSON list.
+pub const PROPERTIES: &str = "olm.properties";
+
+/// Keeps a ClusterCatalog until its content is deleted.
+pub const DELETE_SERVER_CACHE: &str = "olm.operatorframework.io/delete-server-cache";
+
+/// Keeps a ClusterExtension until its unpacked bundle is deleted.
+pub const CLEANUP_UNPACK_CACHE: &str = "olm.operatorframework.io/cleanup-unpack-cache";
+
+/// Kept extensions that upstream's Helm applier installed; only ever removed here.
+pub const CLEANUP_CONTENT_MANAGER_CACHE: &str = "olm.operatorframework.io/cleanup-contentmanager-cache";
+
+/// Keeps a ClusterObjectSet until its objects are let go.
+pub const TEARDOWN: &str = "olm.operatorframework.io/teardown";
+
+/// The type of the Secrets that keep the objects of revisions.
+pub const OBJECT_DATA: &str = "olm.operatorframework.io/object-data";
+
+/// Who applies the spec of revisions for a `ClusterExtension`.
+pub const EXTENSION_FIELD_OWNER: &str = "olm.operatorframework.io/clusterextension-controller";
+
+/// Who applies the objects of revisions.
+pub const OBJECT_FIELD_OWNER: &str = "olm.operatorframework.io";
