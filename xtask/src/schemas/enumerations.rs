@@ -3,12 +3,17 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::fmt::Write as _;
 
 use serde_json::Value;
 
-/// The values by package and type.
-pub(super) struct Enumerations(BTreeMap<(&'static str, &'static str), Vec<String>>);
+/// Where types are that other packages use.
+const SHARED: &str = "io.k8s.api.core.v1";
+
+/// The values by package and type, and what they mean.
+pub(super) struct Enumerations {
+    values: BTreeMap<(&'static str, &'static str), Vec<String>>,
+    meanings: BTreeMap<(String, String), String>,
+}
 
 impl Enumerations {
     /// Reads the list.
@@ -24,7 +29,10 @@ impl Enumerations {
             };
             listed.insert((package, name), serde_json::from_str(values)?);
         }
-        Ok(Self(listed))
+        Ok(Self {
+            values: listed,
+            meanings: super::fields::meanings()?,
+        })
     }
 
     /// Adds the values to the fields of a definition; `held` is how Go holds them.
@@ -40,12 +48,17 @@ impl Enumerations {
                 continue;
             };
             let values_of = |place: usize| {
-                self.0
+                self.values
                     .get(&(package, parts.get(place).copied().unwrap_or_default()))
             };
             if let Some(values) = values_of(3) {
                 property["enum"] = Value::from(values.clone());
-                tell(property, values);
+                self.tell(
+                    property,
+                    package,
+                    parts.get(3).copied().unwrap_or_default(),
+                    values,
+                );
             }
             let Some(values) = values_of(4) else { continue };
             for place in ["items", "additionalProperties"] {
@@ -55,17 +68,22 @@ impl Enumerations {
             }
         }
     }
-}
 
-fn tell(property: &mut Value, values: &[String]) {
-    let mut text = property
-        .get("description")
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-        .to_owned();
-    text.push_str("\n\nPossible enum values:");
-    for value in values {
-        let _ = write!(text, "\n - `{value:?}`");
+    fn tell(&self, property: &mut Value, package: &str, held: &str, values: &[String]) {
+        let name = held.rsplit('.').next().unwrap_or_default();
+        let mut text = property
+            .get("description")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned();
+        text.push_str("\n\nPossible enum values:");
+        for value in values {
+            let meaning = [package, SHARED]
+                .into_iter()
+                .find_map(|package| self.meanings.get(&(format!("{package} {name}"), value.clone())));
+            let line = format!("\n - `{value:?}` {}", meaning.map_or("", String::as_str));
+            text.push_str(line.trim_end());
+        }
+        property["description"] = Value::from(text);
     }
-    property["description"] = Value::from(text);
 }

@@ -7,7 +7,10 @@ use std::fs;
 use std::process::Command;
 
 /// Prints the fields of all types that clients know, from the types themselves.
-const PROGRAM: &str = include_str!("fields.go");
+const FIELDS: &str = include_str!("fields.go");
+
+/// Prints what the values of enumerations mean, from the comments of constants.
+const MEANINGS: &str = include_str!("meanings.go");
 
 /// The release of Kubernetes' Go modules whose types are asked.
 const RELEASE: &str = "v0.36.3";
@@ -27,7 +30,7 @@ const MODULES: [&str; 5] = [
 pub(super) fn read(source: Option<&str>) -> Result<BTreeMap<String, String>, Box<dyn Error>> {
     let text = match source {
         Some(path) => fs::read_to_string(path)?,
-        None => run()?,
+        None => run(FIELDS)?,
     };
     let lines = text.lines().filter_map(|line| line.split_once('\t'));
     Ok(lines
@@ -35,7 +38,25 @@ pub(super) fn read(source: Option<&str>) -> Result<BTreeMap<String, String>, Box
         .collect())
 }
 
-fn run() -> Result<String, Box<dyn Error>> {
+/// Returns what the values of types mean, by the type (as `package Type`) and the value; needs Go.
+pub(super) fn meanings() -> Result<BTreeMap<(String, String), String>, Box<dyn Error>> {
+    let text = run(MEANINGS)?;
+    let mut meanings: BTreeMap<(String, String), String> = BTreeMap::new();
+    for line in text.lines() {
+        let mut parts = line.splitn(3, '\t');
+        let (Some(held), Some(value), Some(meaning)) = (parts.next(), parts.next(), parts.next()) else {
+            continue;
+        };
+        // Of several constants with one value, the one that says more counts.
+        let known = meanings.entry((held.to_owned(), value.to_owned())).or_default();
+        if known.len() < meaning.len() {
+            meaning.clone_into(known);
+        }
+    }
+    Ok(meanings)
+}
+
+fn run(program: &str) -> Result<String, Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let requirements = MODULES
         .map(|module| format!("require k8s.io/{module} {RELEASE}\n"))
@@ -44,7 +65,7 @@ fn run() -> Result<String, Box<dyn Error>> {
         folder.path().join("go.mod"),
         format!("module fields\n\ngo 1.26.0\n\n{requirements}"),
     )?;
-    fs::write(folder.path().join("main.go"), PROGRAM)?;
+    fs::write(folder.path().join("main.go"), program)?;
     let output = Command::new("go")
         .args(["run", "."])
         .env("GOFLAGS", "-mod=mod")

@@ -120,6 +120,12 @@ pub fn row(group: &str, kind: &str, object: &Value, now: Timestamp) -> Row {
         ("batch", "Job") => workloads::job(&cells),
         ("batch", "CronJob") => workloads::cron_job(&cells),
         ("autoscaling", "HorizontalPodAutoscaler") => autoscaling::horizontal_pod_autoscaler(&cells),
+        ("autoscaling", "Scale") => vec![
+            cells.name(),
+            cells.number("spec.replicas"),
+            cells.number("status.replicas"),
+            cells.age(),
+        ],
         ("policy", "PodDisruptionBudget") => workloads::pod_disruption_budget(&cells),
         ("networking.k8s.io", "Ingress") => networking::ingress(&cells),
         ("networking.k8s.io", "IngressClass") => networking::ingress_class(&cells),

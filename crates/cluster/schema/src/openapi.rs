@@ -4,6 +4,8 @@
 //! diffs), and whether an operation takes `fieldValidation` (`kubectl apply`). The documents are made from the
 //! definitions of the built-in kinds and, at run time, from the schemas of custom resources.
 //!
+//! - `entrances`: the documents of paths that lead to groups and versions
+//! - [`swagger`]: the same in the older form that `/openapi/v2` serves
 //! - `components`: the schemas that a document's operations reach
 //! - `custom`: the schemas of a custom resource and its list
 //! - `operations`: what can be done with a resource, path by path
@@ -13,13 +15,17 @@
 pub mod comparison;
 mod components;
 mod custom;
+mod entrances;
 mod operations;
 mod parameters;
+pub mod swagger;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+
+pub use self::entrances::entrance;
 
 /// The release that the documents of built-in kinds name.
 const RELEASE: &str = "1.36";
@@ -47,6 +53,8 @@ pub struct ServedResource {
     pub subresources: Vec<String>,
     /// The `openAPIV3Schema` of a custom resource; `None` for a built-in kind.
     pub schema: Option<Arc<Value>>,
+    /// The paths of the fields that a custom resource can be selected by, such as `.spec.color`.
+    pub selectable_fields: Vec<String>,
 }
 
 impl ServedResource {
@@ -107,6 +115,7 @@ pub fn ingredients(api_version: &str, resources: &[ServedResource]) -> Vec<u8> {
                 resource.verbs,
                 resource.subresources,
                 resource.schema.as_deref(),
+                resource.selectable_fields,
             ])
         })
         .collect();
@@ -149,16 +158,20 @@ pub fn document_value(api_version: &str, resources: &[ServedResource]) -> Value 
     let mut document = json!({ "openapi": "3.0.0", "info": info, "paths": paths });
     document["components"] = json!({ "schemas": schemas });
     if !is_custom {
-        document["components"]["securitySchemes"] = json!({
-            "BearerToken": {
-                "type": "apiKey",
-                "description": "Bearer Token authentication",
-                "name": "authorization",
-                "in": "header",
-            },
-        });
+        document["components"]["securitySchemes"] = security_schemes();
     }
     document
+}
+
+fn security_schemes() -> Value {
+    json!({
+        "BearerToken": {
+            "type": "apiKey",
+            "description": "Bearer Token authentication",
+            "name": "authorization",
+            "in": "header",
+        },
+    })
 }
 
 #[cfg(test)]

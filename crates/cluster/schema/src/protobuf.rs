@@ -14,7 +14,7 @@ mod instant;
 mod table;
 #[cfg(test)]
 mod tests;
-mod wire;
+pub(crate) mod wire;
 
 use serde_json::{Map, Value};
 

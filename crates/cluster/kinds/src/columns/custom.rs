@@ -9,7 +9,7 @@ use super::json_path::JsonPath;
 use super::{Column, Row, default_columns};
 
 /// The columns of one version of a custom resource.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Columns {
     columns: Vec<Column>,
     paths: Vec<JsonPath>,

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use super::{Column, platform_definitions, workload_definitions};
 
-const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+pub(super) const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
 /// Documents list the values of a field after its description; columns don't.
 const ENUMERATION: &str = "\n\nPossible enum values:";

@@ -1,6 +1,6 @@
 //! The columns of what runs and what it needs: the core, apps, batch, autoscaling and events groups.
 
-use super::definition::{AGE, CONTAINERS, Definition, IMAGES, NAME, from, says};
+use super::definition::{AGE, CONTAINERS, Definition, IMAGES, META, NAME, from, says};
 
 pub(super) const KINDS: &[Definition] = &[
     Definition {
@@ -581,6 +581,26 @@ pub(super) const KINDS: &[Definition] = &[
                 "string",
                 "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerStatus",
                 "currentReplicas",
+            ),
+            AGE,
+        ],
+    },
+    Definition {
+        group: "autoscaling",
+        kind: "Scale",
+        columns: &[
+            from("Name", "string", META, "name"),
+            from(
+                "Desired",
+                "integer",
+                "io.k8s.api.autoscaling.v1.ScaleSpec",
+                "replicas",
+            ),
+            from(
+                "Available",
+                "integer",
+                "io.k8s.api.autoscaling.v1.ScaleStatus",
+                "replicas",
             ),
             AGE,
         ],

@@ -14,10 +14,21 @@ const CONVENTIONS: &str =
 /// Returns the schemas of a custom resource by name; `None` for a built-in kind.
 pub(super) fn components(resource: &ServedResource) -> Option<[(String, Value); 2]> {
     let schema = resource.schema.as_deref()?;
-    Some([
+    let mut own = [
         (resource.component(), kind_schema(resource, schema)),
         (resource.list_component(), list_schema(resource)),
-    ])
+    ];
+    if !resource.selectable_fields.is_empty() {
+        let fields: Vec<Value> = resource
+            .selectable_fields
+            .iter()
+            .map(|path| json!({ "fieldPath": path.trim_start_matches('.') }))
+            .collect();
+        for (_, schema) in &mut own {
+            schema["x-kubernetes-selectable-fields"] = fields.clone().into();
+        }
+    }
+    Some(own)
 }
 
 fn api_version_field() -> Value {

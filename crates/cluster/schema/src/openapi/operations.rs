@@ -78,6 +78,27 @@ pub(super) fn discovery(api_version: &str, root: &str) -> (String, Value) {
     (format!("{root}/"), json!({ "get": operation }))
 }
 
+/// Returns the description of a path that leads to others, such as `/apis/apps/`, with the definition of its answer.
+pub(super) fn entrance(path: &str, id: &str, tag: &str, description: &str, answer: &str) -> (String, Value) {
+    let operation = json!({
+        "tags": [tag],
+        "description": description,
+        "operationId": id,
+        "responses": {
+            "200": { "description": "OK", "content": content(&ALL_FORMS, &reference(&format!("{META}{answer}"))) },
+            "401": { "description": "Unauthorized" },
+        },
+    });
+    (format!("/{path}/"), json!({ "get": operation }))
+}
+
+/// Returns how the operations of a whole group are named, and its tag.
+pub(super) fn group_names(group: &str) -> (String, String) {
+    let names = Names::of(group, "");
+    let tag = names.tag.trim_end_matches('_').to_owned();
+    (names.prefix, tag)
+}
+
 /// How operations of a group and version are named.
 struct Names {
     /// Such as `AppsV1`.

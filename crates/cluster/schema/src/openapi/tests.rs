@@ -38,6 +38,7 @@ fn deployments() -> ServedResource {
         verbs: strings(&ALL_VERBS),
         subresources: strings(&["scale", "status"]),
         schema: None,
+        ..ServedResource::default()
     }
 }
 
@@ -62,6 +63,7 @@ fn widgets() -> ServedResource {
                 } },
             },
         }))),
+        selectable_fields: strings(&[".spec.color"]),
     }
 }
 
@@ -211,6 +213,7 @@ fn discovered(list: &Value) -> Vec<ServedResource> {
             subresources: subresources.collect(),
             plural,
             schema: None,
+            ..ServedResource::default()
         });
     }
     resources
@@ -237,6 +240,12 @@ fn defined(definition: &Value, version: &Value) -> ServedResource {
         verbs: strings(&ALL_VERBS),
         subresources: subresources.keys().cloned().collect(),
         schema: Some(Arc::new(version["schema"]["openAPIV3Schema"].clone())),
+        selectable_fields: version["selectableFields"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|field| field["jsonPath"].as_str().map(str::to_owned))
+            .collect(),
     }
 }
 

@@ -5,7 +5,7 @@ use super::error::ProtobufError;
 /// A number in groups of seven bits.
 pub(super) const VARINT: u8 = 0;
 /// Eight bytes.
-pub(super) const FIXED64: u8 = 1;
+pub(crate) const FIXED64: u8 = 1;
 /// A length and as many bytes.
 pub(super) const DELIMITED: u8 = 2;
 const START_GROUP: u8 = 3;
@@ -122,22 +122,22 @@ impl<'b> Reader<'b> {
 /// A length stands before what it measures. Written backwards, it is known when its turn comes, so nothing is measured
 /// beforehand and nothing is copied into place.
 #[derive(Debug, Default)]
-pub(super) struct BackwardWriter {
+pub(crate) struct BackwardWriter {
     /// The bytes from the last to the first.
     reversed: Vec<u8>,
 }
 
 impl BackwardWriter {
     /// Returns how much was written so far, to be handed to [`close`](Self::close).
-    pub(super) const fn mark(&self) -> usize {
+    pub(crate) const fn mark(&self) -> usize {
         self.reversed.len()
     }
 
-    pub(super) fn bytes(&mut self, bytes: &[u8]) {
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
         self.reversed.extend(bytes.iter().rev());
     }
 
-    pub(super) fn varint(&mut self, mut value: u64) {
+    pub(crate) fn varint(&mut self, mut value: u64) {
         let mut groups = [0; 10];
         let mut count = 0;
         for group in &mut groups {
@@ -152,31 +152,31 @@ impl BackwardWriter {
         self.reversed.extend(groups.iter().take(count).rev());
     }
 
-    pub(super) fn tag(&mut self, number: u32, wire: u8) {
+    pub(crate) fn tag(&mut self, number: u32, wire: u8) {
         self.varint(u64::from(number) << 3 | u64::from(wire));
     }
 
     /// Writes the length of what was written since the mark, and the tag of the field that it is.
-    pub(super) fn close(&mut self, number: u32, mark: usize) {
+    pub(crate) fn close(&mut self, number: u32, mark: usize) {
         self.varint((self.reversed.len() - mark) as u64);
         self.tag(number, DELIMITED);
     }
 
     /// Writes a field of bytes.
-    pub(super) fn delimited(&mut self, number: u32, bytes: &[u8]) {
+    pub(crate) fn delimited(&mut self, number: u32, bytes: &[u8]) {
         let mark = self.mark();
         self.bytes(bytes);
         self.close(number, mark);
     }
 
     /// Writes a field that is a number.
-    pub(super) fn number(&mut self, number: u32, value: u64) {
+    pub(crate) fn number(&mut self, number: u32, value: u64) {
         self.varint(value);
         self.tag(number, VARINT);
     }
 
     /// Returns the bytes from the first to the last.
-    pub(super) fn finish(mut self) -> Vec<u8> {
+    pub(crate) fn finish(mut self) -> Vec<u8> {
         self.reversed.reverse();
         self.reversed
     }

@@ -178,6 +178,10 @@ async fn release_orphans(client: &Client, item: &Item, finished: Option<&Value>)
     Ok(())
 }
 
+/// How long a Job is there at least. Who creates one that is removed when it is finished, as Helm does with hooks, looks
+/// for it afterwards to wait for it. Where images are pulled, it is still there then; a simulated one ends at once.
+const LEAST_LIFE: SignedDuration = SignedDuration::from_secs(5);
+
 /// Removes a finished Job when its time has come.
 async fn remove_after_a_while(client: &Client, job: &Value) -> Result<Next, Status> {
     let Some(seconds) = job["spec"]["ttlSecondsAfterFinished"].as_i64() else {
@@ -193,7 +197,13 @@ async fn remove_after_a_while(client: &Client, job: &Value) -> Result<Next, Stat
     let Some(finished) = finished else {
         return Ok(Next::Wait);
     };
-    let left = SignedDuration::from_secs(seconds) - Timestamp::now().duration_since(finished);
+    let now = Timestamp::now();
+    let created = job.metadata_text("creationTimestamp").parse::<Timestamp>();
+    let left = (SignedDuration::from_secs(seconds) - now.duration_since(finished)).max(
+        created.map_or(SignedDuration::ZERO, |created| {
+            LEAST_LIFE - now.duration_since(created)
+        }),
+    );
     if left > SignedDuration::ZERO {
         return Ok(Next::After(Duration::try_from(left).unwrap_or_default()));
     }

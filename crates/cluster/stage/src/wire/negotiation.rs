@@ -157,6 +157,24 @@ pub fn accepted(headers: &HeaderMap, query: &Query, used: Use) -> Result<Accepte
     Err(not_acceptable(used, &clauses))
 }
 
+/// Returns the first of the known media types that a client takes, by what it prefers; parameters don't matter.
+pub fn first_known<'k>(accept: &str, known: &[&'k str]) -> Option<&'k str> {
+    let accept = if accept.trim().is_empty() { "*/*" } else { accept };
+    let mut clauses: Vec<Clause> = accept.split(',').filter_map(clause).collect();
+    clauses.sort_by(|one, other| other.quality.total_cmp(&one.quality));
+    let fits = |wanted: &str, media_type: &str| match wanted.strip_suffix("/*") {
+        Some("*") => true,
+        Some(group) => media_type.split('/').next() == Some(group),
+        None => wanted == media_type,
+    };
+    clauses.iter().find_map(|clause| {
+        known
+            .iter()
+            .copied()
+            .find(|media_type| fits(&clause.media_type, media_type))
+    })
+}
+
 /// Returns the failure that nothing is written that the client takes. The real server looks twice: paths of built-in
 /// kinds have media types, and what answers them looks at the parameters.
 fn not_acceptable(used: Use, clauses: &[Clause]) -> Status {

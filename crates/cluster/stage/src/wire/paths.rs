@@ -37,7 +37,7 @@ pub async fn answer(api: &Arc<Api>, asked: Asked) -> Result<Response<Body>, Stat
             }
         }
         ["apis", group, version] => resources(api, &asked, group, version),
-        ["version"] => respond(&asked, &health::version()),
+        ["version"] => Ok(version()),
         ["healthz" | "livez" | "readyz", check @ ..] => Ok(health::answer(api, &asked, parts[0], check)),
         ["openapi", "v3", document @ ..] => documents::answer(api, &asked, &document.join("/")),
         ["openapi", "v2"] => documents::old(api, &asked),
@@ -59,6 +59,12 @@ fn respond(asked: &Asked, value: &Value) -> Result<Response<Body>, Status> {
         accepted.format = negotiation::Format::Json;
     }
     value_response(StatusCode::OK, value, &accepted)
+}
+
+/// Returns the version for people to read, whatever form was asked for.
+fn version() -> Response<Body> {
+    let text = serde_json::to_vec_pretty(&health::version()).unwrap_or_default();
+    bytes_response(StatusCode::OK, text.into(), "application/json")
 }
 
 fn groups(api: &Arc<Api>, asked: &Asked, core: bool) -> Result<Response<Body>, Status> {

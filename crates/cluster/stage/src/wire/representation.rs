@@ -1,8 +1,11 @@
 //! Objects in the form that was asked for.
 
+use std::sync::LazyLock;
+
 use bytes::{BufMut as _, Bytes, BytesMut};
 use jiff::Timestamp;
 use kinds::columns::Column;
+use kinds::columns::custom::Columns;
 use serde_json::{Value, json};
 
 use super::negotiation::{Accepted, Format, Shape};
@@ -112,6 +115,37 @@ pub fn metadata_list(objects: Vec<Value>, metadata: Value) -> Value {
     json!({"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadataList", "metadata": metadata, "items": items})
 }
 
+/// The columns of the Scale of a custom resource.
+static CUSTOM_SCALE: LazyLock<Columns> = LazyLock::new(|| {
+    let built_in = kinds::columns::columns("autoscaling", "Scale").unwrap_or_default();
+    let age = built_in
+        .last()
+        .map(|age| age.description.as_str())
+        .unwrap_or_default();
+    Columns::from_definitions(&[
+        json!({"name": "Desired", "type": "integer", "description": "Number of desired replicas", "jsonPath": ".spec.replicas"}),
+        json!({"name": "Available", "type": "integer", "description": "Number of actual replicas", "jsonPath": ".status.replicas"}),
+        json!({"name": "Age", "type": "date", "description": age, "jsonPath": ".metadata.creationTimestamp"}),
+    ])
+    .unwrap_or_default()
+});
+
+/// Returns the Scale of an object in the shape that was asked for.
+pub fn scale(resource: &Resource, accepted: &Accepted, scale: Value, included: Included) -> Value {
+    match accepted.shape {
+        Shape::Whole | Shape::Discovery(_) => scale,
+        Shape::Metadata => metadata_only(scale),
+        Shape::Table => {
+            let metadata = json!({"resourceVersion": scale.metadata_text("resourceVersion")});
+            let printing = match &resource.nature {
+                Nature::BuiltIn(_) => Printing::BuiltIn("autoscaling", "Scale"),
+                Nature::Custom(_) => Printing::Custom(&CUSTOM_SCALE),
+            };
+            printing.table(vec![scale], metadata, included, true)
+        }
+    }
+}
+
 /// Returns the rows of objects as `kubectl get` prints them.
 pub fn table(
     resource: &Resource,
@@ -120,42 +154,60 @@ pub fn table(
     included: Included,
     columns: bool,
 ) -> Value {
-    let now = Timestamp::now();
-    let mut rows = Vec::with_capacity(objects.len());
-    for object in objects {
-        let printed = match &resource.nature {
-            Nature::BuiltIn(row) => kinds::columns::row(row.group, row.kind, &object, now),
-            Nature::Custom(custom) => custom.columns.row(&object, now),
-        };
-        let shown = match included {
-            Included::None => Value::Null,
-            Included::Metadata => metadata_only(object),
-            Included::Object => object,
-        };
-        rows.push(printed.to_value(shown));
-    }
-    let own_columns = match &resource.nature {
-        Nature::BuiltIn(row) => kinds::columns::columns(row.group, row.kind),
-        Nature::Custom(custom) => Some(custom.columns.columns()),
+    let printing = match &resource.nature {
+        Nature::BuiltIn(row) => Printing::BuiltIn(row.group, row.kind),
+        Nature::Custom(custom) => Printing::Custom(&custom.columns),
     };
-    let definitions = if columns {
-        match own_columns {
-            Some(own) => described(own),
-            None => described(kinds::columns::default_columns()),
+    printing.table(objects, metadata, included, columns)
+}
+
+/// Whose columns an object is printed in.
+enum Printing<'a> {
+    /// Those of a built-in kind, by its group and name.
+    BuiltIn(&'static str, &'static str),
+    /// Those that a definition has.
+    Custom(&'a Columns),
+}
+
+impl Printing<'_> {
+    fn table(&self, objects: Vec<Value>, metadata: Value, included: Included, columns: bool) -> Value {
+        let now = Timestamp::now();
+        let mut rows = Vec::with_capacity(objects.len());
+        for object in objects {
+            let printed = match self {
+                Self::BuiltIn(group, kind) => kinds::columns::row(group, kind, &object, now),
+                Self::Custom(columns) => columns.row(&object, now),
+            };
+            let shown = match included {
+                Included::None => Value::Null,
+                Included::Metadata => metadata_only(object),
+                Included::Object => object,
+            };
+            rows.push(printed.to_value(shown));
         }
-    } else {
-        Value::Null
-    };
-    // A kind without columns of its own has no list of rows where it has no objects.
-    let rows = if rows.is_empty() && own_columns.is_none() {
-        Value::Null
-    } else {
-        rows.into()
-    };
-    json!({
-        "kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": metadata, "columnDefinitions": definitions,
-        "rows": rows,
-    })
+        let own_columns = match self {
+            Self::BuiltIn(group, kind) => kinds::columns::columns(group, kind),
+            Self::Custom(columns) => Some(columns.columns()),
+        };
+        let definitions = if columns {
+            match own_columns {
+                Some(own) => described(own),
+                None => described(kinds::columns::default_columns()),
+            }
+        } else {
+            Value::Null
+        };
+        // A kind without columns of its own has no list of rows where it has no objects.
+        let rows = if rows.is_empty() && own_columns.is_none() {
+            Value::Null
+        } else {
+            rows.into()
+        };
+        json!({
+            "kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": metadata, "columnDefinitions": definitions,
+            "rows": rows,
+        })
+    }
 }
 
 fn described(columns: &[Column]) -> Value {

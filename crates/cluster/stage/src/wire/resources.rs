@@ -133,7 +133,10 @@ async fn get(
 ) -> Result<Response<Body>, Status> {
     match place.below() {
         None | Some("status" | "ephemeralcontainers" | "resize" | "approval") => {}
-        Some("scale") => return value_response(StatusCode::OK, &api.scale(place).await?, accepted),
+        Some("scale") => {
+            let scale = Answered::Value(api.scale(place).await?);
+            return answered(api, asked, place, accepted, StatusCode::OK, scale).await;
+        }
         Some("log") => return api.node.logs(api, asked, place).await,
         Some(_) => return connect(api, asked, place).await,
     }
@@ -377,8 +380,12 @@ async fn answered(
         Answered::Stored(stored) => api.served(resource, &stored).await?,
         Answered::Value(value) => value,
     };
-    let own = value.get("kind").and_then(Value::as_str) == Some(&*resource.kind);
-    let value = if own {
+    let kind = value.get("kind").and_then(Value::as_str);
+    let own = kind == Some(&*resource.kind);
+    let value = if place.below() == Some("scale") && kind == Some("Scale") {
+        let included = Included::read(asked.query.get("includeObject"))?;
+        representation::scale(resource, accepted, value, included)
+    } else if own {
         let value = api.in_version(resource, value, &resource.api_version()).await?;
         let included = Included::read(asked.query.get("includeObject"))?;
         representation::object(resource, accepted, value, included)
