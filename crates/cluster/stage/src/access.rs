@@ -6,7 +6,7 @@
 //!                keys, tokens                      roles and bindings of the store, indexed
 //! ```
 //!
-//! - [`keys`], [`certificates`], [`signing`]: what a cluster proves its own and its clients' identity with
+//! - [`keys`], [`certificates`], [`certificate_requests`], [`signing`]: what a cluster proves its own and its clients' identity with
 //! - [`authentication`], [`tokens`], [`impersonation`]: who makes a request
 //! - [`attributes`], [`rbac`]: what someone wants to do, and whether they may
 //! - [`escalation`]: nobody grants what they don't have
@@ -16,6 +16,7 @@
 pub mod attributes;
 pub mod authentication;
 pub mod bootstrap;
+pub mod certificate_requests;
 pub mod certificates;
 pub mod escalation;
 pub mod impersonation;

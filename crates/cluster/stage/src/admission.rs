@@ -9,6 +9,7 @@
 //! - [`quota`]: how much a namespace may have
 //! - [`scheduling`], [`classes`], [`certificates`]: priorities, tolerations and classes; who may sign
 //! - [`service_accounts`]: pods act as a ServiceAccount and get its token
+//! - [`nodes`]: new nodes aren't ready
 //! - [`pod_security`]: how much pods may do
 //! - [`policies`]: expressions that refuse
 //! - [`webhooks`]: servers that are asked
@@ -22,6 +23,7 @@ pub mod kept;
 pub mod limits;
 pub mod matching;
 pub mod namespaces;
+pub mod nodes;
 pub mod pod_security;
 pub mod policies;
 pub mod quota;
@@ -217,6 +219,7 @@ impl Admission {
         definitions::check(review)?;
         limits::admit(review);
         service_accounts::admit(review).await?;
+        nodes::taint(review);
         scheduling::prioritize(review)?;
         scheduling::tolerate(review);
         classes::default_storage_class(review);

@@ -54,6 +54,8 @@ pub struct Api {
     pub callbacks: crate::callback::Callbacks,
     /// Who holds what the cluster has only once.
     pub allocations: crate::allocation::Allocations,
+    /// What is told about objects.
+    pub events: crate::events::Events,
     /// What runs pods and has their logs.
     pub node: crate::node::Handle,
     /// The documents that describe what is served.
@@ -108,17 +110,6 @@ impl Call {
     /// Returns the warnings and forgets them.
     pub fn take_warnings(&self) -> Vec<String> {
         std::mem::take(&mut *self.warnings.lock().unwrap_or_else(PoisonError::into_inner)).into_texts()
-    }
-
-    /// Returns the manager of the fields that the call writes.
-    pub fn manager<'a>(&'a self, named: &'a str) -> &'a str {
-        if !named.is_empty() {
-            return named;
-        }
-        match self.user_agent.split('/').next() {
-            Some("") | None => "unknown",
-            Some(program) => program,
-        }
     }
 }
 
@@ -219,6 +210,7 @@ impl Api {
             admission: Admission::default(),
             aggregation: crate::aggregation::Aggregation::default(),
             callbacks: crate::callback::Callbacks::default(),
+            events: crate::events::Events::default(),
             node: crate::node::Handle::new(&options.node),
             documents: crate::wire::documents::Documents::default(),
             options,

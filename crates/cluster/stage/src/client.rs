@@ -117,9 +117,11 @@ impl Client {
     }
 
     /// Makes an object.
-    pub async fn create(&self, resource: Named<'_>, object: Value) -> Result<Value, Status> {
+    pub async fn create(&self, resource: Named<'_>, mut object: Value) -> Result<Value, Status> {
         let mut place = self.place(resource, object.namespace(), object.name())?;
         place.name.clear();
+        // As a body that is read: what later writes read again is the same then.
+        crate::decode::conform(&place.resource, &mut object)?;
         let written = self
             .api
             .create(&self.call(), &place, object, &Self::options())

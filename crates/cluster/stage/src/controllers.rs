@@ -5,6 +5,7 @@
 
 pub mod api_services;
 pub mod autoscalers;
+pub mod certificates;
 pub mod cluster_roles;
 pub mod conditions;
 pub mod cronjobs;
@@ -14,12 +15,12 @@ pub mod deployments;
 pub mod disruption;
 pub mod endpoint_slices;
 pub mod endpoints;
-pub mod events;
 pub mod expiry;
 pub mod fractions;
 pub mod garbage;
 pub mod jobs;
 pub mod namespaces;
+pub mod nodes;
 pub mod ownership;
 pub mod pods;
 pub mod policies;
@@ -30,6 +31,7 @@ pub mod root_certificate;
 pub mod service_accounts;
 pub mod service_addresses;
 mod service_pods;
+pub mod service_ranges;
 pub mod statefulsets;
 pub mod template_hash;
 pub mod token_secrets;
@@ -63,7 +65,8 @@ impl Controllers {
 
     /// Starts what makes a cluster live, as against what the API itself needs.
     fn living(api: &Arc<Api>) -> Vec<work::Running> {
-        let mut running = Self::platform(api);
+        let mut running = vec![work::Running::of(vec![crate::events::start(api)])];
+        running.extend(Self::platform(api));
         running.extend(Self::workloads(api));
         running.push(crate::node::start(api));
         running
@@ -88,7 +91,10 @@ impl Controllers {
     fn platform(api: &Arc<Api>) -> Vec<work::Running> {
         vec![
             work::start(api, namespaces::Namespaces),
+            work::start(api, nodes::Nodes::default()),
+            work::start(api, nodes::eviction::TaintEviction::default()),
             garbage::start(api),
+            work::start(api, certificates::Certificates),
             work::start(api, service_accounts::ServiceAccounts),
             work::start(api, root_certificate::RootCertificate),
             work::start(api, token_secrets::TokenSecrets),
@@ -96,7 +102,7 @@ impl Controllers {
             work::start(api, endpoint_slices::EndpointSlices),
             work::start(api, endpoints::Endpoints),
             work::start(api, service_addresses::ServiceAddresses),
-            work::start(api, service_addresses::ServiceRanges),
+            work::start(api, service_ranges::ServiceRanges),
             work::start(api, volumes::Claims::default()),
             work::start(api, volumes::Volumes::default()),
             work::start(api, quotas::Quotas),

@@ -10,7 +10,8 @@
 //! - [`fit`], [`ledger`], [`requests`]: whether a pod fits, and what the others take
 //! - [`pods`]: one task for each pod, from its creation to its end
 //! - [`simulation`]: pods that nothing really runs
-//! - [`images`], [`running`]: pods that really run, with their [`environment`], [`volumes`], [`paths`] and [`probes`]
+//! - [`images`], [`running`]: pods that really run, with their [`environment`], [`service_links`], [`volumes`], [`paths`]
+//!   and [`probes`]; [`orphans`] ends what an earlier server left running
 //! - [`pod_status`]: what a pod's status says of its containers
 //! - [`logs`], [`connect`]: what clients ask of pods
 
@@ -24,6 +25,7 @@ pub mod ledger;
 pub mod log_file;
 pub mod logs;
 pub mod machine;
+mod orphans;
 pub mod paths;
 pub mod pod_status;
 pub mod pods;
@@ -31,6 +33,7 @@ pub mod probes;
 pub mod process;
 pub mod requests;
 pub mod running;
+pub mod service_links;
 pub mod simulation;
 pub mod volumes;
 
@@ -42,12 +45,12 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use http::Response;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use crate::Body;
 use crate::api::{Api, Place};
 use crate::controllers::work::{Item, Running};
-use crate::events::{self, Recorder, Reporter};
+use crate::events::{Recorder, Reporter};
 use crate::status::Status;
 use crate::wire::Asked;
 
@@ -60,10 +63,12 @@ const USUAL_DELAY: Duration = Duration::from_millis(20);
 const SCHEDULER: Reporter = Reporter {
     component: "default-scheduler",
     host: NODE_NAME,
+    program: "kube-scheduler",
 };
 const KUBELET: Reporter = Reporter {
     component: "kubelet",
     host: NODE_NAME,
+    program: "kubelet",
 };
 
 /// What the node runs.
@@ -75,6 +80,8 @@ pub struct Options {
     pub capacity: BTreeMap<String, String>,
     /// Where images that baton built are found; without it, every pod is simulated.
     pub images: Option<Arc<dyn images::Images>>,
+    /// Whether programs of pods wait until the API listens, because they are told where.
+    pub wait_for_listener: bool,
 }
 
 /// The node, as the API sees it.
@@ -95,7 +102,7 @@ pub(crate) struct Shared {
     waiting: Mutex<HashMap<Item, Arc<Notify>>>,
     recorder: OnceLock<Recorder>,
     /// Where the API listens, for the programs of pods.
-    listener: Mutex<Option<SocketAddr>>,
+    listener: watch::Sender<Option<SocketAddr>>,
     directory: OnceLock<Directory>,
     /// Whether it was told that limits aren't kept.
     limits_told: AtomicBool,
@@ -150,7 +157,10 @@ impl Shared {
     fn directory(&self, data: Option<&Path>) -> &Path {
         let directory = self.directory.get_or_init(|| match data {
             Some(data) => Directory {
-                path: data.join("node"),
+                // Programs start in directories of their own, so the path must lead there from anywhere.
+                path: std::path::absolute(data)
+                    .unwrap_or_else(|_| data.to_owned())
+                    .join("node"),
                 is_temporary: false,
             },
             None => Directory {
@@ -182,7 +192,15 @@ impl Shared {
     }
 
     fn listener(&self) -> Option<SocketAddr> {
-        *lock(&self.listener)
+        *self.listener.borrow()
+    }
+
+    /// Waits until the API listens, where programs are to be told.
+    async fn listening(&self) {
+        if self.options.wait_for_listener {
+            // The sender is here, so it doesn't end.
+            let _ = self.listener.subscribe().wait_for(Option::is_some).await;
+        }
     }
 
     fn simulated_delay(&self) -> Duration {
@@ -207,7 +225,7 @@ impl Handle {
                 tasks: Mutex::default(),
                 waiting: Mutex::default(),
                 recorder: OnceLock::new(),
-                listener: Mutex::default(),
+                listener: watch::Sender::new(None),
                 directory: OnceLock::new(),
                 limits_told: AtomicBool::new(false),
             }),
@@ -216,7 +234,7 @@ impl Handle {
 
     /// Notes where the API listens, so that the programs of pods find it.
     pub fn note_listener(&self, address: SocketAddr) {
-        *lock(&self.shared.listener) = Some(address);
+        self.shared.listener.send_replace(Some(address));
     }
 
     /// Answers a request for the logs of a pod.
@@ -254,15 +272,13 @@ impl Handle {
 /// Starts the node: its object and lease, the scheduler, and a task for every pod.
 pub fn start(api: &Arc<Api>) -> Running {
     let shared = api.node.shared.clone();
-    let (recorder, writer) = events::start(api, KUBELET);
     // A node that is started again tells through the recorder it has.
-    let _ = shared.recorder.set(recorder);
+    let _ = shared.recorder.set(api.events.recorder(KUBELET));
     shared.directory(api.options.data_dir.as_deref());
     let machine = Arc::new(machine::Machine::look(&shared.options));
     Running::of(vec![
         tokio::spawn(machine::keep(Arc::downgrade(api), machine)),
         tokio::spawn(pods::dispatch(Arc::downgrade(api), shared)),
-        writer,
     ])
 }
 

@@ -15,6 +15,12 @@ fn too_long(limit: usize) -> String {
     format!("must be no more than {limit} characters")
 }
 
+/// Upstream's words where labels are too long: it has two sets of rules for names, which count alike and say it
+/// differently.
+fn too_many_bytes(limit: usize) -> String {
+    format!("must be no more than {limit} bytes")
+}
+
 /// Returns whether text begins and ends with signs that `is_end` allows, with signs that `is_inner` allows between.
 fn is_framed(text: &str, is_first: fn(u8) -> bool, is_end: fn(u8) -> bool, is_inner: fn(u8) -> bool) -> bool {
     match text.as_bytes() {
@@ -47,6 +53,10 @@ fn is_label_key(text: &str) -> bool {
 
 /// Returns what keeps text from being a DNS subdomain (RFC 1123), such as `example.com`.
 pub fn dns_subdomain(text: &str) -> Vec<String> {
+    subdomain_faults(text, too_long)
+}
+
+fn subdomain_faults(text: &str, too_long: fn(usize) -> String) -> Vec<String> {
     let mut faults = Vec::new();
     if text.len() > SUBDOMAIN_BYTES {
         faults.push(too_long(SUBDOMAIN_BYTES));
@@ -110,7 +120,7 @@ pub fn label_key(text: &str) -> Vec<String> {
         }
         [prefix, name] => {
             faults.extend(
-                dns_subdomain(prefix)
+                subdomain_faults(prefix, too_many_bytes)
                     .iter()
                     .map(|fault| format!("prefix part {fault}")),
             );
@@ -126,7 +136,7 @@ pub fn label_key(text: &str) -> Vec<String> {
     if name.is_empty() {
         faults.push("name part must be non-empty".to_owned());
     } else if name.len() > LABEL_KEY_BYTES {
-        faults.push(format!("name part {}", too_long(LABEL_KEY_BYTES)));
+        faults.push(format!("name part {}", too_many_bytes(LABEL_KEY_BYTES)));
     }
     if !is_label_key(name) {
         faults.push(format!("name part {LABEL_KEY_RULE}"));
@@ -138,7 +148,7 @@ pub fn label_key(text: &str) -> Vec<String> {
 pub fn label_value(text: &str) -> Vec<String> {
     let mut faults = Vec::new();
     if text.len() > LABEL_KEY_BYTES {
-        faults.push(too_long(LABEL_KEY_BYTES));
+        faults.push(too_many_bytes(LABEL_KEY_BYTES));
     }
     if !text.is_empty() && !is_label_key(text) {
         faults.push(

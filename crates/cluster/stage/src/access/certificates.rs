@@ -137,6 +137,16 @@ impl Identity {
         own.issuer() == other.subject() && authority_key(&own) == subject_key(&other)
     }
 
+    /// Signs bytes with the key.
+    pub fn sign(&self, bytes: &[u8]) -> Result<Vec<u8>, rcgen::Error> {
+        rcgen::SigningKey::sign(&self.key, bytes)
+    }
+
+    /// Returns what certificates that this one's key signs name the key by.
+    pub fn key_identifier(&self) -> Option<Vec<u8>> {
+        subject_key(&self.parsed()?)
+    }
+
     fn issuer(&self) -> Issuer<'static, &KeyPair> {
         Issuer::new(authority_parameters(&self.common_name), &self.key)
     }

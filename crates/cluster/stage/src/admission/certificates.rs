@@ -3,9 +3,9 @@
 use base64::Engine as _;
 use expression::{Access, ResourceAccess};
 use serde_json::Value;
-use x509_parser::prelude::FromDer as _;
 
 use super::{Operation, Review};
+use crate::access::certificate_requests::CertificateRequest;
 use crate::status::Status;
 
 /// The signer of certificates with which clients prove themselves to this server.
@@ -86,17 +86,11 @@ fn check_subject(review: &Review<'_>) -> Result<(), Status> {
     let pem = base64::engine::general_purpose::STANDARD
         .decode(encoded)
         .map_err(|error| failed(&error.to_string()))?;
-    let not_pem = "PEM block type must be CERTIFICATE REQUEST";
-    let (_, pem) = x509_parser::pem::parse_x509_pem(&pem).map_err(|_| failed(not_pem))?;
-    if pem.label != "CERTIFICATE REQUEST" {
-        return Err(failed(not_pem));
-    }
-    let (_, request) = x509_parser::certification_request::X509CertificationRequest::from_der(&pem.contents)
-        .map_err(|error| failed(&error.to_string()))?;
-    let subject = &request.certification_request_info.subject;
-    let administers = subject
-        .iter_organization()
-        .any(|organization| organization.as_str() == Ok("system:masters"));
+    let request = CertificateRequest::read(&pem).map_err(|why| failed(&why))?;
+    let administers = request
+        .organizations
+        .iter()
+        .any(|one| one == crate::caller::MASTERS);
     if administers {
         return Err(review.forbidden(format_args!(
             "use of {CLIENT_SIGNER} signer with system:masters group is not allowed"

@@ -6,8 +6,10 @@ use schema::{FieldError, FieldPath};
 use serde_json::{Value, json};
 
 use super::{Allocation, Holder, random_below};
-use crate::object::map_of;
+use crate::controllers::conditions;
+use crate::object::{Object, map_of};
 use crate::status::Status;
+use crate::store::ResourceKey;
 
 /// The addresses that Services get, as the installer of Kubernetes has it: the first address and the bits that all share.
 pub const SERVICE_RANGE: Range = Range {
@@ -33,8 +35,12 @@ impl std::fmt::Display for Range {
 
 impl Range {
     /// Returns how many addresses there are, without the first, which names the range, and the last.
-    const fn usable(self) -> u32 {
-        (1 << (32 - self.bits)) - 2
+    fn usable(self) -> u32 {
+        // A range of one or two addresses has none between the first and the last.
+        match u32::MAX.checked_shr(u32::from(self.bits)) {
+            Some(last) => last.saturating_sub(1),
+            None => 0,
+        }
     }
 
     /// Returns the address that stands behind the range's name by one and an offset.
@@ -46,6 +52,14 @@ impl Range {
     fn contains(self, address: Ipv4Addr) -> bool {
         let offset = address.to_bits().wrapping_sub(self.first.to_bits());
         (1..=self.usable()).contains(&offset)
+    }
+
+    /// Reads a range such as `10.96.0.0/12`.
+    fn read(text: &str) -> Option<Self> {
+        let (first, bits) = text.split_once('/')?;
+        let bits: u8 = bits.parse().ok().filter(|bits| *bits <= 32)?;
+        let first = first.parse().ok()?;
+        Some(Self { first, bits })
     }
 
     /// Returns the address of the API itself, the first one.
@@ -113,7 +127,11 @@ impl Allocation<'_> {
             Status::invalid("", "Service", name, &[error])
         };
         let address = match text.parse() {
-            Ok(IpAddr::V4(address)) if SERVICE_RANGE.contains(address) => address,
+            Ok(IpAddr::V4(address))
+                if SERVICE_RANGE.contains(address) || self.is_of_another_range(address) =>
+            {
+                address
+            }
             _ => {
                 return Err(refuse(format!(
                     "the provided IP ({text}) is not in the valid range. The range of valid IPs is {SERVICE_RANGE}"
@@ -128,6 +146,22 @@ impl Allocation<'_> {
         }
         self.note_address(address);
         Ok(address)
+    }
+
+    /// Returns whether an address is of a range that someone added.
+    fn is_of_another_range(&self, address: Ipv4Addr) -> bool {
+        let ranges = ResourceKey::new("networking.k8s.io", "servicecidrs");
+        let Ok(listing) = self.store.list(&ranges, None, None, None, None) else {
+            return false;
+        };
+        listing.items.iter().any(|stored| {
+            let range = stored.value();
+            // Nothing more is given from a range that goes.
+            let is_ready = conditions::is_true(&range["status"], "Ready") && !range.is_being_deleted();
+            let cidrs = range["spec"]["cidrs"].as_array().into_iter().flatten();
+            let mut own = cidrs.filter_map(|text| Range::read(text.as_str()?));
+            is_ready && own.any(|range| range.contains(address))
+        })
     }
 
     fn any_address(&mut self, service: &Value) -> Result<Ipv4Addr, Status> {

@@ -39,7 +39,7 @@ impl World {
         let write = Write {
             key: Key::new(&ResourceKey::new("", "services"), "a", name),
             expect: Expect::Present,
-            change: Change::Delete { last: None },
+            change: Change::Delete,
         };
         self.store.write(write).await.unwrap();
     }

@@ -59,7 +59,7 @@ impl Api {
                     });
                 }
                 Step::Mark => (Change::Put(object.clone()), Outcome::Done),
-                Step::Remove => (Change::Delete { last: None }, Outcome::Done),
+                Step::Remove => (Change::Delete, Outcome::Done),
             };
             let removed = matches!(step, Step::Remove);
             if options.dry_run {

@@ -175,8 +175,6 @@ impl Api {
         let mut new = review.into_object();
 
         // The store sets the version; a write that changes nothing is none.
-        new.metadata_mut()
-            .insert("resourceVersion".into(), found.stored.revision.to_string().into());
         if crate::api::fields::same_but_for_times(&mut new, &old) {
             return Ok(Written {
                 outcome: Outcome::Done,
@@ -193,7 +191,7 @@ impl Api {
         let expect = Expect::Revision(found.stored.revision);
         // Those who watch see what was stored; the one who ended the deletion sees what it came to.
         let (change, ended) = if gone {
-            (Change::Delete { last: None }, Some(new))
+            (Change::Delete, Some(new))
         } else {
             (Change::Put(new), None)
         };

@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use super::conditions;
 use super::disruption::go_selector;
-use super::events::{Note, Recorder};
 use super::work::{Affected, Controller, Item, Next, itself};
 use crate::api::Place;
 use crate::client::{Client, Named};
+use crate::events::{Note, Reporter};
 use crate::object::{Object, map_of, timestamp};
 use crate::status::Status;
 use crate::store::ResourceKey;
@@ -26,13 +26,13 @@ const PERIOD: Duration = Duration::from_secs(15);
 /// Keeps the status of autoscalers, and their targets within bounds.
 #[derive(Debug)]
 pub struct Autoscalers {
-    recorder: Recorder,
+    reporter: Reporter,
 }
 
 impl Default for Autoscalers {
     fn default() -> Self {
         Self {
-            recorder: Recorder::new("horizontal-pod-autoscaler"),
+            reporter: Reporter::controller("horizontal-pod-autoscaler"),
         }
     }
 }
@@ -63,7 +63,7 @@ impl Controller for Autoscalers {
                 Timestamp::now(),
             );
         }
-        self.recorder.tell(client, &scaler, &plan.notes).await;
+        self.reporter.tell(client, &scaler, &plan.notes);
         if plan.scaler != scaler {
             client.update_status(AUTOSCALERS, plan.scaler).await?;
         }

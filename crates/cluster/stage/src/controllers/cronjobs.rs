@@ -10,12 +10,12 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use self::due::{Plan, decide};
-use super::events::{Level, Note, Recorder};
 use super::jobs::JOBS;
 use super::ownership::{concerned, is_controlled_by};
 use super::work::{Affected, Controller, Item, Next, itself};
 use crate::api::Api;
 use crate::client::{Client, Named};
+use crate::events::{EventType, Note, Reporter};
 use crate::object::{Object, map_of};
 use crate::options::{DeleteOptions, Propagation};
 use crate::status::Status;
@@ -27,13 +27,13 @@ pub const CRON_JOBS: Named<'static> = ("batch", "cronjobs");
 /// Makes the Jobs of CronJobs in time.
 #[derive(Debug)]
 pub struct CronJobs {
-    recorder: Recorder,
+    reporter: Reporter,
 }
 
 impl Default for CronJobs {
     fn default() -> Self {
         Self {
-            recorder: Recorder::new("cronjob-controller"),
+            reporter: Reporter::controller("cronjob-controller"),
         }
     }
 }
@@ -73,7 +73,7 @@ impl Controller for CronJobs {
 
 impl CronJobs {
     async fn act(&self, client: &Client, cron: &Value, plan: Plan) -> Result<Next, Status> {
-        self.recorder.tell(client, cron, &plan.notes).await;
+        self.reporter.tell(client, cron, &plan.notes);
         for name in &plan.delete {
             let options = DeleteOptions {
                 propagation: Some(Propagation::Background),
@@ -81,7 +81,7 @@ impl CronJobs {
             };
             if client.delete(JOBS, cron.namespace(), name, &options).await? {
                 let note = Note::normal("SuccessfulDelete", format!("Deleted job {name}"));
-                self.recorder.tell(client, cron, &[note]).await;
+                self.reporter.tell(client, cron, &[note]);
             }
         }
         let mut wanted = plan.cron;
@@ -112,7 +112,7 @@ impl CronJobs {
         match client.create(JOBS, job).await {
             Ok(made) => {
                 let note = Note::normal("SuccessfulCreate", format!("Created job {name}"));
-                self.recorder.tell(client, cron, &[note]).await;
+                self.reporter.tell(client, cron, &[note]);
                 Ok(made)
             }
             Err(refusal) if refusal.reason == "AlreadyExists" => {
@@ -122,9 +122,8 @@ impl CronJobs {
             Err(refusal) => {
                 if !super::pods::is_namespace_ending(&refusal) {
                     let text = format!("Error creating job: {refusal}");
-                    self.recorder
-                        .note(client, cron, Level::Warning, "FailedCreate", &text)
-                        .await;
+                    self.reporter
+                        .note(client, cron, EventType::Warning, "FailedCreate", &text);
                 }
                 Err(refusal)
             }

@@ -12,13 +12,13 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use self::rollout::decide;
-use super::events::Recorder;
 use super::ownership::{claim, concerned};
 use super::pods::{self, PODS};
 use super::revisions::{self, REVISIONS};
 use super::work::{Affected, Controller, Item, Next, itself};
 use crate::api::Api;
 use crate::client::{Client, Named};
+use crate::events::Reporter;
 use crate::object::{Object, map_of};
 use crate::status::Status;
 use crate::store::{Event, EventKind, ResourceKey};
@@ -34,13 +34,13 @@ const HASH: &str = "controller-revision-hash";
 /// Keeps one Pod of each DaemonSet on each node that fits.
 #[derive(Debug)]
 pub struct DaemonSets {
-    recorder: Recorder,
+    reporter: Reporter,
 }
 
 impl Default for DaemonSets {
     fn default() -> Self {
         Self {
-            recorder: Recorder::new("daemonset-controller"),
+            reporter: Reporter::controller("daemonset-controller"),
         }
     }
 }
@@ -90,11 +90,11 @@ impl Controller for DaemonSets {
         let pods = claim(client, PODS, &set, |_| true).await?;
         let now = Timestamp::now();
         let plan = decide(&set, &nodes, &pods, &hash, now);
-        self.recorder.tell(client, &set, &plan.notes).await;
+        self.reporter.tell(client, &set, &plan.notes);
         for pod in &plan.delete {
-            pods::delete(client, &self.recorder, &set, pod).await?;
+            pods::delete(client, self.reporter, &set, pod).await?;
         }
-        let made = pods::create_all(client, &self.recorder, &set, plan.create).await;
+        let made = pods::create_all(client, self.reporter, &set, plan.create).await;
         let mut status = plan.status;
         if let Some(collisions) = history.collisions {
             map_of(&mut status).insert("collisionCount".into(), collisions.into());

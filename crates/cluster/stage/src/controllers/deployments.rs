@@ -16,7 +16,6 @@ use serde_json::Value;
 use self::rollout::{Plan, decide};
 use self::sets::TEMPLATE_HASH;
 use super::conditions::{self, Condition};
-use super::events::{Level, Note, Recorder};
 use super::ownership::{claim, concerned, is_controlled_by};
 use super::pods;
 use super::replicasets::REPLICA_SETS;
@@ -24,6 +23,7 @@ use super::template_hash::same_template;
 use super::work::{Affected, Controller, Item, Next, itself};
 use crate::api::Api;
 use crate::client::{Client, Named};
+use crate::events::{EventType, Note, Reporter};
 use crate::object::{Object, map_of};
 use crate::options::DeleteOptions;
 use crate::status::Status;
@@ -35,13 +35,13 @@ pub const DEPLOYMENTS: Named<'static> = ("apps", "deployments");
 /// Rolls out the templates of Deployments.
 #[derive(Debug)]
 pub struct Deployments {
-    recorder: Recorder,
+    reporter: Reporter,
 }
 
 impl Default for Deployments {
     fn default() -> Self {
         Self {
-            recorder: Recorder::new("deployment-controller"),
+            reporter: Reporter::controller("deployment-controller"),
         }
     }
 }
@@ -129,7 +129,7 @@ impl Deployments {
         }
         for (set, notes) in plan.update {
             client.update(REPLICA_SETS, set).await?;
-            self.recorder.tell(client, seen, &notes).await;
+            self.reporter.tell(client, seen, &notes);
         }
         for name in plan.delete {
             client
@@ -152,7 +152,7 @@ impl Deployments {
         let name = set.name().to_owned();
         let template = set["spec"]["template"].clone();
         let Err(failure) = client.create(REPLICA_SETS, set).await else {
-            self.recorder.tell(client, seen, notes).await;
+            self.reporter.tell(client, seen, notes);
             return Ok(());
         };
         if failure.reason == "AlreadyExists" {
@@ -183,9 +183,13 @@ impl Deployments {
                 client.update_status(DEPLOYMENTS, changed).await?;
             }
         }
-        self.recorder
-            .note(client, seen, Level::Warning, "ReplicaSetCreateError", &message)
-            .await;
+        self.reporter.note(
+            client,
+            seen,
+            EventType::Warning,
+            "ReplicaSetCreateError",
+            &message,
+        );
         Err(failure)
     }
 }

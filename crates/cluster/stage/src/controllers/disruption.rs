@@ -7,13 +7,13 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
 use super::conditions;
-use super::events::{Level, Recorder};
 use super::fractions::scaled;
 use super::ownership::selector_of;
 use super::pods::{self, PODS};
 use super::work::{Affected, Controller, Item, Next, itself};
 use crate::api::{Api, Place};
 use crate::client::{Client, Named};
+use crate::events::{EventType, Reporter};
 use crate::object::{Object, map_of, timestamp};
 use crate::status::Status;
 use crate::store::{Event, ResourceKey};
@@ -27,13 +27,13 @@ const DELETION_TIMEOUT: SignedDuration = SignedDuration::from_mins(2);
 /// Keeps the status of PodDisruptionBudgets.
 #[derive(Debug)]
 pub struct Disruption {
-    recorder: Recorder,
+    reporter: Reporter,
 }
 
 impl Default for Disruption {
     fn default() -> Self {
         Self {
-            recorder: Recorder::new("controllermanager"),
+            reporter: Reporter::controller("controllermanager"),
         }
     }
 }
@@ -76,28 +76,30 @@ impl Controller for Disruption {
         };
         let selected = client.list_selected(PODS, &item.namespace, &selector_of(&budget))?;
         if selected.is_empty() {
-            self.recorder
-                .note(client, &budget, Level::Normal, "NoPods", "No matching pods found")
-                .await;
+            self.reporter.note(
+                client,
+                &budget,
+                EventType::Normal,
+                "NoPods",
+                "No matching pods found",
+            );
         }
         let now = Timestamp::now();
         let scale = match expected_scale(client, &selected).await {
             Ok((scale, unmanaged)) => {
-                self.warn_of_unmanaged(client, &budget, &unmanaged).await;
+                self.warn_of_unmanaged(client, &budget, &unmanaged);
                 scale
             }
             Err(_) if needs_no_scale(&budget) => 0,
             Err(why) => {
                 let text = format!("Failed to calculate the number of expected pods: {why}");
-                self.recorder
-                    .note(
-                        client,
-                        &budget,
-                        Level::Warning,
-                        "CalculateExpectedPodCountFailed",
-                        &text,
-                    )
-                    .await;
+                self.reporter.note(
+                    client,
+                    &budget,
+                    EventType::Warning,
+                    "CalculateExpectedPodCountFailed",
+                    &text,
+                );
                 let wanted = with_failure(&budget, &why, now);
                 if wanted != budget {
                     client.update_status(BUDGETS, wanted).await?;
@@ -114,7 +116,7 @@ impl Controller for Disruption {
 }
 
 impl Disruption {
-    async fn warn_of_unmanaged(&self, client: &Client, budget: &Value, unmanaged: &[String]) {
+    fn warn_of_unmanaged(&self, client: &Client, budget: &Value, unmanaged: &[String]) {
         if unmanaged.is_empty() || needs_no_scale(budget) {
             return;
         }
@@ -124,9 +126,8 @@ impl Disruption {
              please set \".spec.minAvailable\" field of the PDB to an integer value.",
             go_selector(&budget["spec"]["selector"])
         );
-        self.recorder
-            .note(client, budget, Level::Warning, "UnmanagedPods", &text)
-            .await;
+        self.reporter
+            .note(client, budget, EventType::Warning, "UnmanagedPods", &text);
     }
 }
 

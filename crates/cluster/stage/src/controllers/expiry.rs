@@ -42,7 +42,7 @@ async fn remove_old(api: &Api, now: Timestamp) {
         let write = Write {
             key: stored.key.clone(),
             expect: Expect::Revision(stored.revision),
-            change: Change::Delete { last: None },
+            change: Change::Delete,
         };
         // An event that is told again at this moment stays; one that can't be removed now is found again.
         if let Err(error) = api.store.write(write).await {

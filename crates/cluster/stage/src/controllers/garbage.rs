@@ -15,8 +15,8 @@ use looking::observe;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::events::{Note, Recorder};
 use crate::client::{Client, Named};
+use crate::events::{Note, Reporter};
 use crate::object::Object;
 use crate::options::DeleteOptions;
 use crate::status::Status;
@@ -35,7 +35,7 @@ struct Outcome {
 }
 
 /// Looks at one object, and does with it what its owners and dependents ask for.
-async fn reconcile(client: &Client, recorder: &Recorder, key: &Key) -> Result<Outcome, Status> {
+async fn reconcile(client: &Client, reporter: Reporter, key: &Key) -> Result<Outcome, Status> {
     let Some(seen) = observe(client, key)? else {
         return Ok(Outcome::default());
     };
@@ -52,7 +52,7 @@ async fn reconcile(client: &Client, recorder: &Recorder, key: &Key) -> Result<Ou
             )
         })
         .collect();
-    recorder.tell(client, &seen.object, &notes).await;
+    reporter.tell(client, &seen.object, &notes);
     match done {
         Ok(outcome) => Ok(outcome),
         // It is gone, which is what garbage should be; what it owned is looked at when its end is seen.

@@ -20,12 +20,12 @@ use serde_json::{Value, json};
 use self::backoff::Record;
 use self::sync::{Plan, decide, is_finished};
 use super::conditions;
-use super::events::Recorder;
 use super::ownership::{claim, concerned};
 use super::pods::{self, PODS};
 use super::work::{Affected, Controller, Item, Next, itself};
 use crate::api::Api;
 use crate::client::{Client, Named};
+use crate::events::Reporter;
 use crate::object::Object;
 use crate::options::{DeleteOptions, Propagation};
 use crate::status::Status;
@@ -43,7 +43,7 @@ const MANAGED_HERE: &str = "kubernetes.io/job-controller";
 /// Runs Jobs to their end, and removes those that have been finished for long enough.
 #[derive(Debug)]
 pub struct Jobs {
-    recorder: Recorder,
+    reporter: Reporter,
     /// Failures are forgotten when a Job is finished or gone.
     records: Mutex<HashMap<Item, Record>>,
 }
@@ -51,7 +51,7 @@ pub struct Jobs {
 impl Default for Jobs {
     fn default() -> Self {
         Self {
-            recorder: Recorder::new("job-controller"),
+            reporter: Reporter::controller("job-controller"),
             records: Mutex::default(),
         }
     }
@@ -105,16 +105,16 @@ impl Jobs {
             if *releases {
                 release(client, pod).await?;
             }
-            pods::delete(client, &self.recorder, job, pod).await?;
+            pods::delete(client, self.reporter, job, pod).await?;
         }
-        pods::create_all(client, &self.recorder, job, plan.create).await?;
+        pods::create_all(client, self.reporter, job, plan.create).await?;
         let mut written = plan.noted.metadata_text("resourceVersion").to_owned();
         if plan.noted != *job {
             let noted = client.update_status(JOBS, plan.noted.clone()).await?;
             noted.metadata_text("resourceVersion").clone_into(&mut written);
         }
         self.with_records(|records| records.insert(item.clone(), plan.record));
-        self.recorder.tell(client, job, &plan.notes).await;
+        self.reporter.tell(client, job, &plan.notes);
         for pod in &plan.release {
             release(client, pod).await?;
         }
@@ -122,7 +122,7 @@ impl Jobs {
             let mut counted = plan.counted;
             counted.set_metadata_text("resourceVersion", &written);
             client.update_status(JOBS, counted).await?;
-            self.recorder.tell(client, job, &plan.finished_notes).await;
+            self.reporter.tell(client, job, &plan.finished_notes);
         }
         Ok(plan.next)
     }

@@ -6,9 +6,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::events::{Level, Recorder};
 use super::ownership::controller_reference;
 use crate::client::{Client, Named};
+use crate::events::{EventType, Reporter};
 use crate::object::Object;
 use crate::options::DeleteOptions;
 use crate::status::Status;
@@ -192,26 +192,17 @@ pub fn from_template(template: &Value, owner: &Value) -> Value {
 }
 
 /// Makes a Pod for its owner and says so in an event.
-pub async fn create(
-    client: &Client,
-    recorder: &Recorder,
-    owner: &Value,
-    pod: Value,
-) -> Result<Value, Status> {
+pub async fn create(client: &Client, reporter: Reporter, owner: &Value, pod: Value) -> Result<Value, Status> {
     match client.create(PODS, pod).await {
         Ok(made) => {
             let text = format!("Created pod: {}", made.name());
-            recorder
-                .note(client, owner, Level::Normal, "SuccessfulCreate", &text)
-                .await;
+            reporter.note(client, owner, EventType::Normal, "SuccessfulCreate", &text);
             Ok(made)
         }
         Err(status) => {
             if !is_namespace_ending(&status) {
                 let text = format!("Error creating: {status}");
-                recorder
-                    .note(client, owner, Level::Warning, "FailedCreate", &text)
-                    .await;
+                reporter.note(client, owner, EventType::Warning, "FailedCreate", &text);
             }
             Err(status)
         }
@@ -221,7 +212,7 @@ pub async fn create(
 /// Makes several Pods: a few at first, and more with every batch that succeeds.
 pub async fn create_all(
     client: &Client,
-    recorder: &Recorder,
+    reporter: Reporter,
     owner: &Value,
     pods: Vec<Value>,
 ) -> Result<(), Status> {
@@ -230,7 +221,7 @@ pub async fn create_all(
     while !left.is_empty() {
         let rest = left.split_off(batch.min(left.len()));
         let results =
-            futures_util::future::join_all(left.into_iter().map(|pod| create(client, recorder, owner, pod)))
+            futures_util::future::join_all(left.into_iter().map(|pod| create(client, reporter, owner, pod)))
                 .await;
         for result in results {
             match result {
@@ -248,7 +239,7 @@ pub async fn create_all(
 }
 
 /// Deletes a Pod of its owner and says so in an event.
-pub async fn delete(client: &Client, recorder: &Recorder, owner: &Value, pod: &Value) -> Result<(), Status> {
+pub async fn delete(client: &Client, reporter: Reporter, owner: &Value, pod: &Value) -> Result<(), Status> {
     let options = DeleteOptions {
         uid: Some(pod.uid().to_owned()),
         ..DeleteOptions::default()
@@ -257,18 +248,14 @@ pub async fn delete(client: &Client, recorder: &Recorder, owner: &Value, pod: &V
         Ok(false) => Ok(()),
         Ok(true) => {
             let text = format!("Deleted pod: {}", pod.name());
-            recorder
-                .note(client, owner, Level::Normal, "SuccessfulDelete", &text)
-                .await;
+            reporter.note(client, owner, EventType::Normal, "SuccessfulDelete", &text);
             Ok(())
         }
         // Another Pod has the name by now: this one is gone.
         Err(status) if status.code == http::StatusCode::CONFLICT => Ok(()),
         Err(status) => {
             let text = format!("Error deleting: {status}");
-            recorder
-                .note(client, owner, Level::Warning, "FailedDelete", &text)
-                .await;
+            reporter.note(client, owner, EventType::Warning, "FailedDelete", &text);
             Err(status)
         }
     }

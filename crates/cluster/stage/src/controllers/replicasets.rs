@@ -7,12 +7,12 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::conditions::{self, Condition, set_count};
-use super::events::Recorder;
 use super::ownership::{claim, concerned, selector_of};
 use super::pods::{self, PODS};
 use super::work::{Affected, Controller, Item, Next, itself};
 use crate::api::Api;
 use crate::client::{Client, Named};
+use crate::events::Reporter;
 use crate::object::{Object, map_of};
 use crate::selectors::LabelSelector;
 use crate::status::Status;
@@ -29,19 +29,19 @@ const BURST: usize = 500;
 /// Keeps the number of Pods of ReplicaSets.
 #[derive(Debug)]
 pub struct ReplicaSets {
-    recorder: Recorder,
+    reporter: Reporter,
 }
 
 /// Keeps the number of Pods of ReplicationControllers.
 #[derive(Debug)]
 pub struct ReplicationControllers {
-    recorder: Recorder,
+    reporter: Reporter,
 }
 
 impl Default for ReplicaSets {
     fn default() -> Self {
         Self {
-            recorder: Recorder::new("replicaset-controller"),
+            reporter: Reporter::controller("replicaset-controller"),
         }
     }
 }
@@ -49,7 +49,7 @@ impl Default for ReplicaSets {
 impl Default for ReplicationControllers {
     fn default() -> Self {
         Self {
-            recorder: Recorder::new("replication-controller"),
+            reporter: Reporter::controller("replication-controller"),
         }
     }
 }
@@ -77,7 +77,7 @@ impl Controller for ReplicaSets {
     }
 
     async fn reconcile(&self, client: &Client, item: &Item) -> Result<Next, Status> {
-        keep(client, &self.recorder, REPLICA_SETS, item).await
+        keep(client, self.reporter, REPLICA_SETS, item).await
     }
 }
 
@@ -89,7 +89,7 @@ impl Controller for ReplicationControllers {
     }
 
     async fn reconcile(&self, client: &Client, item: &Item) -> Result<Next, Status> {
-        keep(client, &self.recorder, REPLICATION_CONTROLLERS, item).await
+        keep(client, self.reporter, REPLICATION_CONTROLLERS, item).await
     }
 }
 
@@ -100,12 +100,7 @@ struct Plan {
     delete: Vec<Value>,
 }
 
-async fn keep(
-    client: &Client,
-    recorder: &Recorder,
-    resource: Named<'_>,
-    item: &Item,
-) -> Result<Next, Status> {
+async fn keep(client: &Client, reporter: Reporter, resource: Named<'_>, item: &Item) -> Result<Next, Status> {
     let Some(set) = client.get(resource, &item.namespace, &item.name)? else {
         return Ok(Next::Wait);
     };
@@ -116,7 +111,7 @@ async fn keep(
     let mut failure = None;
     if !set.is_being_deleted() {
         let plan = decide(&set, &active, |active| related(client, &set, active), now);
-        failure = act(client, recorder, &set, plan).await.err();
+        failure = act(client, reporter, &set, plan).await.err();
     }
     let wanted = status(&set, &active, terminating, failure.as_ref(), now);
     if wanted != set["status"] {
@@ -195,14 +190,14 @@ fn decide(
     Plan { create: 0, delete }
 }
 
-async fn act(client: &Client, recorder: &Recorder, set: &Value, plan: Plan) -> Result<(), Status> {
+async fn act(client: &Client, reporter: Reporter, set: &Value, plan: Plan) -> Result<(), Status> {
     if plan.create > 0 {
         let pod = pods::from_template(&set["spec"]["template"], set);
         let all = vec![pod; plan.create];
-        pods::create_all(client, recorder, set, all).await?;
+        pods::create_all(client, reporter, set, all).await?;
     }
     for pod in &plan.delete {
-        pods::delete(client, recorder, set, pod).await?;
+        pods::delete(client, reporter, set, pod).await?;
     }
     Ok(())
 }

@@ -1,31 +1,27 @@
-//! `IPAddresses`, which show who has which address, and `ServiceCIDRs`, the ranges they are from.
+//! `IPAddresses`, which show who has which address.
 
-use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::service_pods::SERVICES;
 use super::work::{Affected, Controller, Item, Next, itself};
 use crate::api::Api;
 use crate::client::{Client, Named};
-use crate::object::{Object, map_of, timestamp};
+use crate::object::Object;
 use crate::options::DeleteOptions;
 use crate::status::Status;
 use crate::store::{Event, ResourceKey};
 
-const ADDRESSES: Named<'static> = ("networking.k8s.io", "ipaddresses");
-const RANGES: Named<'static> = ("networking.k8s.io", "servicecidrs");
+/// The resource of addresses.
+pub(super) const ADDRESSES: Named<'static> = ("networking.k8s.io", "ipaddresses");
 
 /// The label with an address's family.
 const FAMILY: &str = "ipaddress.kubernetes.io/ip-family";
 
 /// The label that says who keeps an address.
-const MANAGED_BY: &str = "ipaddress.kubernetes.io/managed-by";
+pub(super) const MANAGED_BY: &str = "ipaddress.kubernetes.io/managed-by";
 
 /// Who keeps the addresses of Services.
-const MANAGER: &str = "ipallocator.k8s.io";
-
-/// The finalizer of ranges.
-const RANGE_FINALIZER: &str = "networking.k8s.io/service-cidr-finalizer";
+pub(super) const MANAGER: &str = "ipallocator.k8s.io";
 
 /// Keeps the `IPAddresses` of Services.
 #[derive(Debug)]
@@ -118,48 +114,6 @@ fn parent(address: &Value) -> Option<(&str, &str)> {
 fn service_of_address(_: &Api, event: &Event) -> Vec<Item> {
     let address = event.object.value();
     Vec::from_iter(parent(&address).map(|(namespace, name)| Item::new(namespace, name)))
-}
-
-/// Says of ranges that they can be used.
-#[derive(Debug)]
-pub struct ServiceRanges;
-
-impl Controller for ServiceRanges {
-    const NAME: &'static str = "service-cidrs-controller";
-
-    fn watches(&self) -> Vec<(ResourceKey, Affected)> {
-        vec![(ResourceKey::new(RANGES.0, RANGES.1), itself)]
-    }
-
-    async fn reconcile(&self, client: &Client, item: &Item) -> Result<Next, Status> {
-        let Some(mut range) = client.get(RANGES, "", &item.name)? else {
-            return Ok(Next::Wait);
-        };
-        if range.is_being_deleted() {
-            return Ok(Next::Wait);
-        }
-        if !range.finalizers().contains(&RANGE_FINALIZER) {
-            let mut finalizers: Vec<Value> = range.finalizers().into_iter().map(Value::from).collect();
-            finalizers.push(RANGE_FINALIZER.into());
-            range
-                .metadata_mut()
-                .insert("finalizers".into(), finalizers.into());
-            range = client.update(RANGES, range).await?;
-        }
-        let conditions = range["status"]["conditions"].as_array();
-        if !conditions.is_some_and(|all| all.iter().any(|one| one["type"] == "Ready")) {
-            let condition = json!({
-                "type": "Ready",
-                "status": "True",
-                "reason": "",
-                "message": "Kubernetes Service CIDR is ready",
-                "lastTransitionTime": timestamp(Timestamp::now()),
-            });
-            map_of(&mut range["status"]).insert("conditions".into(), json!([condition]));
-            client.update_status(RANGES, range).await?;
-        }
-        Ok(Next::Wait)
-    }
 }
 
 #[cfg(test)]

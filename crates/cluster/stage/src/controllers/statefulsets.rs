@@ -13,13 +13,13 @@ use serde_json::{Value, json};
 
 use self::members::{Plan, Revisions, decide};
 use super::conditions::set_count;
-use super::events::{Level, Recorder};
 use super::ownership::{claim, concerned};
 use super::pods::{self, PODS};
 use super::revisions;
 use super::work::{Affected, Controller, Item, Next, itself};
 use crate::api::Api;
 use crate::client::{Client, Named};
+use crate::events::{EventType, Reporter};
 use crate::object::{Object, map_of};
 use crate::options::DeleteOptions;
 use crate::status::Status;
@@ -34,13 +34,13 @@ const HASH: &str = "controller.kubernetes.io/hash";
 /// Keeps the Pods and volumes of StatefulSets.
 #[derive(Debug)]
 pub struct StatefulSets {
-    recorder: Recorder,
+    reporter: Reporter,
 }
 
 impl Default for StatefulSets {
     fn default() -> Self {
         Self {
-            recorder: Recorder::new("statefulset-controller"),
+            reporter: Reporter::controller("statefulset-controller"),
         }
     }
 }
@@ -118,13 +118,13 @@ impl StatefulSets {
             self.create_claims(client, set, &pod).await?;
             let name = pod.name().to_owned();
             let made = client.create(PODS, pod).await.map(|_| ());
-            self.tell(client, set, "Create", &name, made).await?;
+            self.tell(client, set, "Create", &name, made)?;
         }
         for pod in plan.update {
             self.create_claims(client, set, &pod).await?;
             let name = pod.name().to_owned();
             let updated = client.update(PODS, pod).await.map(|_| ());
-            self.tell(client, set, "Update", &name, updated).await?;
+            self.tell(client, set, "Update", &name, updated)?;
         }
         for pod in pods {
             if pods::phase(pod) == "Pending" && !pod.is_being_deleted() {
@@ -138,8 +138,7 @@ impl StatefulSets {
                 ..DeleteOptions::default()
             };
             let deleted = client.delete(PODS, pod.namespace(), pod.name(), &options).await;
-            self.tell(client, set, "Delete", pod.name(), deleted.map(|_| ()))
-                .await?;
+            self.tell(client, set, "Delete", pod.name(), deleted.map(|_| ()))?;
         }
         Ok(())
     }
@@ -154,7 +153,7 @@ impl StatefulSets {
                 continue;
             }
             let (level, reason, text) = match client.create(claims::CLAIMS, wanted).await {
-                Ok(_) => (Level::Normal, "SuccessfulCreate", "success".to_owned()),
+                Ok(_) => (EventType::Normal, "SuccessfulCreate", "success".to_owned()),
                 Err(refusal) if refusal.reason == "AlreadyExists" => continue,
                 Err(refusal) => {
                     let text = format!(
@@ -162,9 +161,8 @@ impl StatefulSets {
                         pod.name(),
                         set.name()
                     );
-                    self.recorder
-                        .note(client, set, Level::Warning, "FailedCreate", &text)
-                        .await;
+                    self.reporter
+                        .note(client, set, EventType::Warning, "FailedCreate", &text);
                     return Err(refusal);
                 }
             };
@@ -173,13 +171,13 @@ impl StatefulSets {
                 pod.name(),
                 set.name()
             );
-            self.recorder.note(client, set, level, reason, &text).await;
+            self.reporter.note(client, set, level, reason, &text);
         }
         Ok(())
     }
 
     /// Says in an event how it went with a Pod.
-    async fn tell(
+    fn tell(
         &self,
         client: &Client,
         set: &Value,
@@ -195,7 +193,7 @@ impl StatefulSets {
         match &result {
             Ok(()) => {
                 let text = format!("{verb} Pod {pod} in StatefulSet {} successful", set.name());
-                self.recorder.note(client, set, Level::Normal, good, &text).await;
+                self.reporter.note(client, set, EventType::Normal, good, &text);
             }
             Err(refusal) if refusal.reason == "AlreadyExists" || pods::is_namespace_ending(refusal) => {}
             Err(refusal) => {
@@ -203,7 +201,7 @@ impl StatefulSets {
                     "{verb} Pod {pod} in StatefulSet {} failed error: {refusal}",
                     set.name()
                 );
-                self.recorder.note(client, set, Level::Warning, bad, &text).await;
+                self.reporter.note(client, set, EventType::Warning, bad, &text);
             }
         }
         result

@@ -45,14 +45,15 @@ pub fn keys_of(object: &Value) -> Vec<String> {
     keys
 }
 
-/// Returns the environment of a container, later ones in the pod's order winning.
+/// Returns the environment that a pod gives a container, later ones in the pod's order winning. `links` are the variables
+/// of Services, which others win over and may refer to.
 pub fn of_container(
     pod: &Value,
     container: &Value,
-    given: &[(String, String)],
+    links: &[(String, String)],
     lookup: &impl Lookup,
 ) -> Result<BTreeMap<String, String>, Missing> {
-    let mut all: BTreeMap<String, String> = given.iter().cloned().collect();
+    let mut all: BTreeMap<String, String> = links.iter().cloned().collect();
     for source in items(&container["envFrom"]) {
         let prefix = source["prefix"].as_str().unwrap_or_default();
         for (field, plural, kind) in [

@@ -84,8 +84,13 @@ fn taints(pod: &Value, node: &Value) -> Option<Misfit> {
 }
 
 fn is_tolerated(pod: &Value, taint: &Value) -> bool {
+    tolerations(pod, taint).next().is_some()
+}
+
+/// Returns the tolerations of a pod that tolerate a taint.
+pub fn tolerations<'a>(pod: &'a Value, taint: &'a Value) -> impl Iterator<Item = &'a Value> {
     let text = |value: &Value, field: &str| value[field].as_str().unwrap_or_default().to_owned();
-    items(&pod["spec"]["tolerations"]).any(|toleration| {
+    items(&pod["spec"]["tolerations"]).filter(move |toleration| {
         let (effect, key) = (text(toleration, "effect"), text(toleration, "key"));
         if !effect.is_empty() && effect != text(taint, "effect") {
             return false;

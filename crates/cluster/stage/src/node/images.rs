@@ -1,24 +1,28 @@
 //! Images that baton built: found by name, and unpacked so that their programs can run.
 //!
-//! Only places that are told are asked: the registries of this machine and a local store. A cluster full of public images
-//! costs no request to the outside.
+//! Only places that are told are asked: layouts that images were built into, registries of this machine and a local
+//! store. A cluster full of public images costs no request to the outside.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
 
 use image::Descriptor;
 use image::content::ContentStore;
 use image::digest::Digest;
+use image::layout::{self, Imported};
 use image::manifest::{self, Manifest};
 use image::program::BUILT_BY_BATON_LABEL;
 use image::reference::Reference;
 use image::remote::Remote;
 use image::unpack;
 use serde_json::Value;
+
+use super::lock;
 
 /// The largest configuration of an image that is read: it is text about the image, not the image.
 const LARGEST_CONFIGURATION: u64 = 4 << 20;
@@ -43,6 +47,42 @@ pub struct Unpacked {
     pub working_directory: String,
 }
 
+/// An image in the store, and what keeps it there.
+type Kept = (Descriptor, Box<dyn std::any::Any + Send>);
+
+/// A layout whose images are in the store.
+#[derive(Debug)]
+struct Layout {
+    directory: PathBuf,
+    /// What was read of it, and when and how long its index was then.
+    read: Mutex<Option<(Written, Arc<Imported>)>>,
+}
+
+/// What tells a file that was written again from what it was.
+type Written = (SystemTime, u64);
+
+impl Layout {
+    /// Returns the images; `None` where nothing was built yet.
+    fn images(&self, store: &ContentStore) -> Result<Option<Arc<Imported>>, String> {
+        let index = self.directory.join("index.json");
+        let Ok(metadata) = std::fs::metadata(&index) else {
+            return Ok(None);
+        };
+        let written = (
+            metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH),
+            metadata.len(),
+        );
+        let mut read = lock(&self.read);
+        if let Some((_, images)) = read.as_ref().filter(|(before, _)| *before == written) {
+            return Ok(Some(images.clone()));
+        }
+        let imported = layout::import_directory(store, &self.directory).map_err(|error| error.to_string())?;
+        let imported = Arc::new(imported);
+        *read = Some((written, imported.clone()));
+        Ok(Some(imported))
+    }
+}
+
 /// What a search for an image comes back with: `None` for an image that baton didn't build, or that isn't known.
 pub type Found<'a> = Pin<Box<dyn Future<Output = Result<Option<Arc<Unpacked>>, String>> + Send + 'a>>;
 
@@ -52,12 +92,13 @@ pub trait Images: fmt::Debug + Send + Sync {
     fn find<'a>(&'a self, reference: &'a str, below: &'a Path) -> Found<'a>;
 }
 
-/// The images of a content store, and of registries on this machine.
+/// The images of a content store, of layouts, and of registries on this machine.
 #[derive(Debug)]
 pub struct BuiltImages {
     store: Arc<ContentStore>,
     remote: Remote,
     registries: Vec<String>,
+    layouts: Arc<Vec<Layout>>,
 }
 
 impl BuiltImages {
@@ -67,24 +108,73 @@ impl BuiltImages {
             store,
             remote,
             registries,
+            layouts: Arc::default(),
         }
+    }
+
+    /// Adds layouts: directories that `baton bundle build` writes images into. They are read when an image is looked for,
+    /// so that one that is built later is found.
+    pub fn with_layouts(mut self, layouts: Vec<PathBuf>) -> Self {
+        let layouts = layouts.into_iter().map(|directory| Layout {
+            directory,
+            read: Mutex::default(),
+        });
+        self.layouts = Arc::new(layouts.collect());
+        self
+    }
+
+    /// Finds an image in the layouts, by its name or its digest; the first layout that has it counts.
+    fn in_layouts(
+        store: &ContentStore,
+        layouts: &[Layout],
+        reference: &Reference,
+    ) -> Result<Option<Kept>, String> {
+        for layout in layouts {
+            let Some(imported) = layout.images(store)? else {
+                continue;
+            };
+            let wanted = reference.digest();
+            let found = imported.images.iter().find(|image| match wanted {
+                Some(wanted) => manifest::digest_of(&image.descriptor).is_ok_and(|digest| digest == wanted),
+                None => image
+                    .name
+                    .as_deref()
+                    .and_then(|name| Reference::parse_normalized(name).ok())
+                    .is_some_and(|name| name.to_string() == reference.to_string()),
+            });
+            if let Some(found) = found {
+                return Ok(Some((found.descriptor.clone(), Box::new(imported.clone()))));
+            }
+        }
+        Ok(None)
     }
 
     async fn look_for(&self, reference: &str, below: &Path) -> Result<Option<Arc<Unpacked>>, String> {
         let Ok(reference) = Reference::parse_normalized(reference) else {
             return Ok(None);
         };
-        // What is pulled stays pinned until it is unpacked.
-        let (root, _pins) = if self.registries.iter().any(|host| host == reference.registry()) {
+        // What is found stays pinned until it is unpacked.
+        let (store, layouts, wanted) = (self.store.clone(), self.layouts.clone(), reference.clone());
+        let built = tokio::task::spawn_blocking(move || Self::in_layouts(&store, &layouts, &wanted));
+        let built = built.await.map_err(|error| error.to_string())??;
+        let (root, _pins) = if let Some(built) = built {
+            built
+        } else if self.registries.iter().any(|host| host == reference.registry()) {
             let pulled = self
                 .remote
                 .pull(&self.store, &reference, manifest::host_architecture())
                 .await;
             let pulled = pulled.map_err(|error| error.to_string())?;
-            (pulled.manifest, pulled.pins)
+            (
+                pulled.manifest,
+                Box::new(pulled.pins) as Box<dyn std::any::Any + Send>,
+            )
         } else {
             match reference.digest().filter(|digest| self.store.contains(digest)) {
-                Some(digest) => (self.descriptor(&digest)?, Vec::new()),
+                Some(digest) => (
+                    self.descriptor(&digest)?,
+                    Box::new(()) as Box<dyn std::any::Any + Send>,
+                ),
                 None => return Ok(None),
             }
         };

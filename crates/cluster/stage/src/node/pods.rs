@@ -89,6 +89,17 @@ fn begin(api: &Weak<Api>, shared: &Arc<Shared>, tasks: &mut JoinSet<()>) -> Opti
         }
     }
     let known: Vec<&str> = listing.items.iter().map(|stored| &*stored.uid).collect();
+    let images = shared.directory(None).join("images");
+    // A directory that goes with the server is never one of an earlier server.
+    if tasks.is_empty() && strong.options.data_dir.is_some() && images.is_dir() {
+        let left = super::orphans::end(&images);
+        if left > 0 {
+            tracing::warn!(
+                left,
+                "processes of pods that an earlier server left running were ended"
+            );
+        }
+    }
     shared.remove_leftovers(&known);
     for stored in listing.items {
         wake(api, shared, tasks, &Event::present(stored));
@@ -231,6 +242,8 @@ async fn step(
                     && !is_over(&pod) =>
             {
                 lock(&shared.ledger).enter(&pod);
+                // Programs may ask for the address before the status has it.
+                let pod = with_address(&pod, &address(shared, &pod)?);
                 memory.real = Some(RealPod::start(
                     Arc::downgrade(api),
                     shared.clone(),
@@ -323,12 +336,12 @@ async fn image_failed(
 
 /// Writes what a real pod does, and lets it go when it is asked to.
 async fn follow_real(shared: &Shared, client: &Client, real: &RealPod, pod: Value) -> Result<Next, Status> {
-    real.note(&pod);
     if is_over(&pod) && real.is_over() && !pod.is_being_deleted() {
         shared.release(pod.uid());
         return Ok(Next::Wait);
     }
     let address = address(shared, &pod)?;
+    real.note(with_address(&pod, &address));
     lock(&shared.addresses).note_real(pod.uid());
     let left = pod
         .metadata()
@@ -408,7 +421,8 @@ async fn schedule(
         spec["schedulerName"].as_str(),
         None | Some("" | "default-scheduler")
     );
-    if gated || !ours || pod.is_being_deleted() || is_over(pod) {
+    let left_alone = Knobs::read(pod).fate == Fate::Pending;
+    if gated || !ours || left_alone || pod.is_being_deleted() || is_over(pod) {
         return Ok(Next::Wait);
     }
     let caller = Caller::named(
@@ -421,13 +435,7 @@ async fn schedule(
         let message = "no nodes available to schedule pods";
         return stay_unscheduled(shared, &client, memory, pod, message).await;
     };
-    let knobs = Knobs::read(pod);
-    let misfit = if knobs.fate == Fate::Pending {
-        Some(
-            "0/1 nodes are available: 1 node(s) leave pods alone that are annotated to stay pending."
-                .to_owned(),
-        )
-    } else if let Some(missing) = missing_claim(&client, pod)? {
+    let misfit = if let Some(missing) = missing_claim(&client, pod)? {
         lock(&shared.waiting).insert(item.clone(), notify.clone());
         Some(missing.message())
     } else {
@@ -542,6 +550,10 @@ async fn stay_unscheduled(
 /// Makes a simulated pod what its annotations say, when the time has come.
 async fn simulate(shared: &Shared, client: &Client, memory: &mut Memory, pod: Value) -> Result<Next, Status> {
     let knobs = Knobs::read(&pod);
+    if knobs.fate == Fate::Pending {
+        // Left wholly alone, as by a node that hasn't heard of it.
+        return Ok(Next::Wait);
+    }
     let over = is_over(&pod);
     if over && memory.done.is_none() && !knobs.is_told {
         // It ended before we looked, or someone else ended it.
@@ -590,9 +602,8 @@ async fn simulate(shared: &Shared, client: &Client, memory: &mut Memory, pod: Va
         .map_or_else(Instant::now, |(_, since)| *since);
     let delay = knobs.after.unwrap_or_else(|| shared.simulated_delay());
     let due = since + delay;
-    let starts = knobs.fate != Fate::Pending;
     let address = address(shared, &pod)?;
-    if starts && due > Instant::now() {
+    if due > Instant::now() {
         if pending && delay > NOTICEABLE && pod["status"]["containerStatuses"].is_null() {
             let creating = Knobs {
                 fate: Fate::Pending,
@@ -604,7 +615,7 @@ async fn simulate(shared: &Shared, client: &Client, memory: &mut Memory, pod: Va
         return Ok(Next::After(due.saturating_duration_since(Instant::now())));
     }
     let observed = simulation::observe(&pod, &knobs, &address, crash_is_due, Timestamp::now());
-    if starts && !memory.start_told {
+    if !memory.start_told {
         tell_start(shared, &pod);
         memory.start_told = true;
     }
@@ -668,6 +679,13 @@ async fn past_deadline(shared: &Shared, client: &Client, pod: &Value) -> Result<
     shared.tell(|recorder| recorder.tell(pod, EventType::Normal, reason, message));
     shared.release(pod.uid());
     Ok(Some(Next::Wait))
+}
+
+fn with_address(pod: &Value, address: &str) -> Value {
+    let mut pod = pod.clone();
+    pod["status"]["podIP"] = address.into();
+    pod["status"]["podIPs"] = json!([{"ip": address}]);
+    pod
 }
 
 fn address(shared: &Shared, pod: &Value) -> Result<String, Status> {

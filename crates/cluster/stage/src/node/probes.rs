@@ -1,6 +1,5 @@
 //! Probes: whether a container has started, is alive and is ready.
 
-use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -24,6 +23,8 @@ pub struct Probe {
     pub successes: u32,
     /// How many bad answers in a row count as bad.
     pub failures: u32,
+    /// How long a container that the probe ends has for that; `None` for as long as its pod says.
+    pub grace: Option<Duration>,
 }
 
 /// How a container is asked.
@@ -37,7 +38,19 @@ pub enum Question {
         headers: Vec<(String, String)>,
     },
     /// A connection that is accepted.
-    Connect(u16),
+    Connect {
+        /// The host; empty for this machine.
+        host: String,
+        /// The port.
+        port: u16,
+    },
+    /// The health service of gRPC, which says that it serves.
+    Health {
+        /// The port.
+        port: u16,
+        /// The service that is asked for; empty for the server as a whole.
+        service: String,
+    },
     /// A command that ends with 0.
     Run(Vec<String>),
 }
@@ -55,6 +68,9 @@ impl Probe {
             timeout: Duration::from_secs(number("timeoutSeconds", 1, 1)),
             successes: count("successThreshold", 1),
             failures: count("failureThreshold", 3),
+            grace: probe["terminationGracePeriodSeconds"]
+                .as_u64()
+                .map(Duration::from_secs),
         })
     }
 }
@@ -75,17 +91,20 @@ impl Question {
                     ))
                 })
                 .collect();
+            let host = host_of(get);
+            let host = if host.is_empty() { "127.0.0.1" } else { host };
             return Some(Self::Get {
-                url: format!("{scheme}://127.0.0.1:{port}{slash}{path}"),
+                url: format!("{scheme}://{host}:{port}{slash}{path}"),
                 headers,
             });
         }
         if let Some(connect) = handler.get("tcpSocket").filter(|connect| connect.is_object()) {
-            return port(container, &connect["port"]).map(Self::Connect);
+            let host = host_of(connect).to_owned();
+            return port(container, &connect["port"]).map(|port| Self::Connect { host, port });
         }
-        // The health protocol of gRPC isn't spoken; a port that is open is taken as an answer.
         if let Some(grpc) = handler.get("grpc").filter(|grpc| grpc.is_object()) {
-            return port(container, &grpc["port"]).map(Self::Connect);
+            let service = grpc["service"].as_str().unwrap_or_default().to_owned();
+            return port(container, &grpc["port"]).map(|port| Self::Health { port, service });
         }
         let command = items(handler.get("exec")?.get("command")?);
         Some(Self::Run(
@@ -110,16 +129,101 @@ impl Question {
                 };
                 process::run(&launch, timeout).await
             }
-            Self::Connect(port) => {
-                let address = SocketAddr::from((Ipv4Addr::LOCALHOST, *port));
-                match tokio::time::timeout(timeout, TcpStream::connect(address)).await {
+            Self::Connect { host, port } => {
+                let host = if host.is_empty() { "127.0.0.1" } else { host };
+                match tokio::time::timeout(timeout, TcpStream::connect((host, *port))).await {
                     Ok(Ok(_)) => (true, String::new()),
-                    Ok(Err(_)) => (false, format!("dial tcp {address}: connect: connection refused")),
-                    Err(_) => (false, format!("dial tcp {address}: i/o timeout")),
+                    Ok(Err(error)) if error.kind() == std::io::ErrorKind::ConnectionRefused => (
+                        false,
+                        format!("dial tcp {host}:{port}: connect: connection refused"),
+                    ),
+                    Ok(Err(error)) => (false, format!("dial tcp {host}:{port}: {error}")),
+                    Err(_) => (false, format!("dial tcp {host}:{port}: i/o timeout")),
+                }
+            }
+            Self::Health { port, service } => {
+                match tokio::time::timeout(timeout, healthy(*port, service)).await {
+                    Ok(answer) => answer,
+                    Err(_) => (
+                        false,
+                        format!(
+                            "timeout: health rpc did not complete within {}s",
+                            timeout.as_secs()
+                        ),
+                    ),
                 }
             }
             Self::Get { url, headers } => get(url, headers, timeout).await,
         }
+    }
+}
+
+fn host_of(handler: &Value) -> &str {
+    handler["host"].as_str().unwrap_or_default()
+}
+
+/// Asks the health service of gRPC.
+async fn healthy(port: u16, service: &str) -> (bool, String) {
+    use tonic_health::pb::HealthCheckRequest;
+    use tonic_health::pb::health_check_response::ServingStatus;
+    use tonic_health::pb::health_client::HealthClient;
+    let address = format!("127.0.0.1:{port}");
+    let connected = match tonic::transport::Endpoint::from_shared(format!("http://{address}")) {
+        Ok(endpoint) => endpoint.connect().await,
+        Err(error) => Err(error),
+    };
+    let mut client = match connected {
+        Ok(channel) => HealthClient::new(channel),
+        Err(error) => {
+            let why = format!("error: failed to connect service at \"{address}\": {error}");
+            return (false, why);
+        }
+    };
+    let request = HealthCheckRequest {
+        service: service.to_owned(),
+    };
+    match client.check(request).await {
+        Ok(answer) => {
+            let status = answer.into_inner().status();
+            let name = status.as_str_name();
+            (
+                status == ServingStatus::Serving,
+                if status == ServingStatus::Serving {
+                    "service healthy".to_owned()
+                } else {
+                    format!("service unhealthy (responded with \"{name}\")")
+                },
+            )
+        }
+        Err(status) if status.code() == tonic::Code::Unimplemented => (
+            false,
+            format!(
+                "error: this server does not implement the grpc health protocol (grpc.health.v1.Health): {}",
+                status.message()
+            ),
+        ),
+        Err(status) => (
+            false,
+            format!(
+                "error: health rpc probe failed: rpc error: code = {:?} desc = {}",
+                status.code(),
+                status.message()
+            ),
+        ),
+    }
+}
+
+/// How many redirects a probe follows, as upstream.
+const MOST_REDIRECTS: usize = 10;
+
+/// Follows redirects within a host: one that leads elsewhere is an answer, as upstream has it.
+fn within_host(attempt: reqwest::redirect::Attempt<'_>) -> reqwest::redirect::Action {
+    let first = attempt.previous().first().and_then(|url| url.host_str());
+    let elsewhere = first != attempt.url().host_str();
+    if elsewhere || attempt.previous().len() > MOST_REDIRECTS {
+        attempt.stop()
+    } else {
+        attempt.follow()
     }
 }
 
@@ -131,7 +235,7 @@ async fn get(url: &str, headers: &[(String, String)], timeout: Duration) -> (boo
     };
     let client = reqwest::Client::builder()
         .tls_backend_preconfigured(tls)
-        .redirect(reqwest::redirect::Policy::none())
+        .redirect(reqwest::redirect::Policy::custom(within_host))
         .no_proxy()
         .timeout(timeout)
         .build();
@@ -155,7 +259,10 @@ async fn get(url: &str, headers: &[(String, String)], timeout: Duration) -> (boo
                 "Get \"{url}\": context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
             ),
         ),
-        Err(_) => (false, format!("Get \"{url}\": connect: connection refused")),
+        Err(error) => (
+            false,
+            format!("Get \"{url}\": {}", crate::callback::in_go_words(&error, url)),
+        ),
     }
 }
 
@@ -223,7 +330,14 @@ mod tests {
         let liveness = Probe::read(&container, "livenessProbe").expect("a probe");
         assert_eq!(
             (&liveness.question, liveness.period.as_secs(), liveness.failures),
-            (&Question::Connect(80), 1, 5)
+            (
+                &Question::Connect {
+                    host: String::new(),
+                    port: 80
+                },
+                1,
+                5
+            )
         );
         let startup = Probe::read(&container, "startupProbe").expect("a probe");
         assert_eq!(
@@ -231,6 +345,53 @@ mod tests {
             Question::Run(vec!["a".to_owned(), "b".to_owned()])
         );
         assert_eq!(Probe::read(&json!({}), "livenessProbe"), None);
+        let grpc = json!({"livenessProbe": {"grpc": {"port": 9, "service": "s"}, "terminationGracePeriodSeconds": 4}});
+        let liveness = Probe::read(&grpc, "livenessProbe").expect("a probe");
+        assert_eq!(
+            (liveness.question, liveness.grace.map(|grace| grace.as_secs())),
+            (
+                Question::Health {
+                    port: 9,
+                    service: "s".to_owned()
+                },
+                Some(4)
+            )
+        );
+    }
+
+    #[tokio::test]
+    async fn the_health_service_of_grpc_is_asked() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
+            .await
+            .expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let (reporter, service) = tonic_health::server::health_reporter();
+        reporter
+            .set_service_status("bad", tonic_health::ServingStatus::NotServing)
+            .await;
+        let incoming = tokio_stream::wrappers::TcpListenerStream::new(listener);
+        tokio::spawn(
+            tonic::transport::Server::builder()
+                .add_service(service)
+                .serve_with_incoming(incoming),
+        );
+        let ask = async |service: &str| {
+            let question = Question::Health {
+                port,
+                service: service.to_owned(),
+            };
+            question.ask(&Launch::default(), Duration::from_secs(20)).await
+        };
+        assert_eq!(ask("").await, (true, "service healthy".to_owned()));
+        assert_eq!(
+            ask("bad").await,
+            (
+                false,
+                "service unhealthy (responded with \"NOT_SERVING\")".to_owned()
+            )
+        );
+        let (good, why) = ask("unknown").await;
+        assert!(!good && why.contains("code = NotFound"), "{why}");
     }
 
     #[test]

@@ -17,12 +17,16 @@ use jiff::Timestamp;
 use serde_json::Value;
 use tokio::sync::{Notify, watch};
 use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::Instant;
 
 use super::images::Unpacked;
 use super::pod_status::{Container, Ended, Observed, State};
 use super::requests::items;
 use super::{Shared, lock};
 use crate::api::Api;
+
+/// The least that a container has to end where another took its time, as upstream.
+const LEAST_GRACE: Duration = Duration::from_secs(2);
 
 /// How often volumes are looked at again: tokens expire, and configuration changes.
 const REFRESHED_EVERY: Duration = Duration::from_secs(10);
@@ -38,12 +42,32 @@ pub struct Part {
     pub image: Option<Arc<Unpacked>>,
     /// What it does.
     pub state: Mutex<Container>,
+    /// How long it has to end; `None` while it may run.
+    stop: watch::Sender<Option<Duration>>,
 }
 
 impl Part {
     /// Returns whether it is an init container that stays.
     fn stays(&self) -> bool {
         self.list == "initContainers" && self.spec["restartPolicy"] == "Always"
+    }
+
+    /// Asks the container to end within some time.
+    fn ask_to_stop(&self, grace: Duration) {
+        self.stop.send_if_modified(|asked| {
+            let sooner = asked.is_none_or(|asked| grace < asked);
+            if sooner {
+                *asked = Some(grace);
+            }
+            sooner
+        });
+    }
+
+    /// Waits until the container is asked to end, and returns how long that may take.
+    async fn asked_to_stop(&self) -> Duration {
+        let mut stop = self.stop.subscribe();
+        let asked = stop.wait_for(Option::is_some).await.map(|asked| *asked);
+        asked.ok().flatten().unwrap_or_default()
     }
 
     /// Returns the container's name.
@@ -114,6 +138,7 @@ impl RealPod {
                     spec: spec.clone(),
                     image,
                     state: Mutex::new(taken_up(spec, waiting, before, now)),
+                    stop: watch::Sender::new(None),
                 });
             }
         }
@@ -137,8 +162,8 @@ impl RealPod {
     }
 
     /// Tells the pod's tasks how the pod is now.
-    pub fn note(&self, pod: &Value) {
-        pod.clone_into(&mut lock(&self.company.pod));
+    pub fn note(&self, pod: Value) {
+        *lock(&self.company.pod) = pod;
     }
 
     /// Asks all containers to end within some time.
@@ -207,11 +232,11 @@ impl Company {
 
     /// Returns what to do with a container's restart policy; the pod's, unless the container stays.
     fn policy(&self, part: &Part) -> Policy {
-        if part.stays() {
-            return Policy::Always;
-        }
         let pod = lock(&self.pod);
-        match (pod["spec"]["restartPolicy"].as_str(), part.list) {
+        // A container's own policy stands before the pod's.
+        let own = part.spec["restartPolicy"].as_str();
+        match (own.or_else(|| pod["spec"]["restartPolicy"].as_str()), part.list) {
+            (Some("Always"), "initContainers") if part.stays() => Policy::Always,
             (Some("Never"), _) => Policy::Never,
             // An init container that is done is done.
             (_, "initContainers") | (Some("OnFailure"), _) => Policy::OnFailure,
@@ -219,13 +244,20 @@ impl Company {
         }
     }
 
-    /// Waits until the pod is asked to end, and returns how long that may take.
-    async fn asked_to_stop(&self) -> Duration {
-        let mut stop = self.stop.clone();
-        match stop.wait_for(Option::is_some).await.map(|asked| *asked) {
-            Ok(asked) => asked.unwrap_or_default(),
-            // The pod is gone.
-            Err(_) => Duration::ZERO,
+    /// Returns whether a container that ended is started again: a rule about its exit code stands before its policy.
+    fn restarts(&self, part: &Part, exit_code: i32) -> bool {
+        let rule = items(&part.spec["restartPolicyRules"]).find(|rule| {
+            let codes = &rule["exitCodes"];
+            let named = items(&codes["values"]).any(|code| code.as_i64() == Some(exit_code.into()));
+            match codes["operator"].as_str() {
+                Some("In") => named,
+                Some("NotIn") => !named,
+                _ => false,
+            }
+        });
+        match rule {
+            Some(rule) => rule["action"] == "Restart" || rule["action"] == "RestartAllContainers",
+            None => self.policy(part).restarts(exit_code),
         }
     }
 
@@ -259,11 +291,12 @@ impl Policy {
 /// Runs the containers of a pod in their order.
 async fn conduct(company: Arc<Company>) {
     let mut running = JoinSet::new();
-    let mut staying = JoinSet::new();
+    let mut staying = Vec::new();
     let mut failed = false;
     // Sets end with this task, even where it is ended from outside.
     let mut refreshing = JoinSet::new();
     refreshing.spawn(refresh(company.clone()));
+    refreshing.spawn(pass_on_stop(company.clone()));
     for index in 0..company.parts.len() {
         let Some(part) = company.parts.get(index) else {
             break;
@@ -274,7 +307,10 @@ async fn conduct(company: Arc<Company>) {
         if part.list == "containers" {
             running.spawn(container::look_after(company.clone(), index));
         } else if part.stays() {
-            staying.spawn(container::look_after(company.clone(), index));
+            // Sets end with this task, and so does what each of them runs.
+            let mut alone = JoinSet::new();
+            alone.spawn(container::look_after(company.clone(), index));
+            staying.push((index, alone));
             while !lock(&part.state).started && !company.is_asked_to_stop() {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
@@ -284,18 +320,34 @@ async fn conduct(company: Arc<Company>) {
         }
     }
     while running.join_next().await.is_some() {}
-    if company.is_asked_to_stop() {
-        while staying.join_next().await.is_some() {}
-    } else {
-        // Those that stay serve the others, and the others are done.
-        staying.shutdown().await;
-        for part in company.parts.iter().filter(|part| part.stays()) {
-            container::note_killed(part);
+    // Those that stay serve the others, so they end after them, the last first.
+    let began = Instant::now();
+    let asked = *company.stop.borrow();
+    let grace = asked.unwrap_or_else(|| surroundings::grace(&lock(&company.pod)));
+    for (index, mut alone) in staying.into_iter().rev() {
+        if let Some(part) = company.parts.get(index) {
+            part.ask_to_stop(grace.saturating_sub(began.elapsed()).max(LEAST_GRACE.min(grace)));
         }
+        while alone.join_next().await.is_some() {}
     }
     refreshing.abort_all();
     company.is_over.store(true, Ordering::Release);
     company.tell_change();
+}
+
+/// Asks the containers to end when the pod is; those that stay are asked after the others.
+async fn pass_on_stop(company: Arc<Company>) {
+    let mut stop = company.stop.clone();
+    loop {
+        if let Some(grace) = *stop.borrow_and_update() {
+            for part in company.parts.iter().filter(|part| !part.stays()) {
+                part.ask_to_stop(grace);
+            }
+        }
+        if stop.changed().await.is_err() {
+            return;
+        }
+    }
 }
 
 /// Keeps the files of volumes up to date.

@@ -2,7 +2,7 @@
 //!
 //! | annotation | meaning |
 //! |---|---|
-//! | `stage.baton.dev/simulate` | `running` (the default), `unready`, `pending` (never bound), `succeeded` (the default for pods of Jobs), `failed`, `crash-loop`; `run`, `succeed` and `fail` are the same in short |
+//! | `stage.baton.dev/simulate` | `running` (the default), `unready`, `pending` (left wholly alone), `succeeded` (the default for pods of Jobs), `failed`, `crash-loop`; `run`, `succeed` and `fail` are the same in short |
 //! | `stage.baton.dev/simulate-after` | how long that takes, such as `2s` or `500ms` |
 //! | `stage.baton.dev/simulate-exit-code` | the exit code of `failed` and `crash-loop`; 1 otherwise |
 //! | `stage.baton.dev/simulate-message` | the message of containers that ended |
@@ -44,7 +44,7 @@ pub enum Fate {
     Running,
     /// It runs and isn't ready.
     Unready,
-    /// It isn't bound; one that is bound already doesn't start.
+    /// It is left alone: not bound, and where it is bound already, not started.
     Pending,
     /// It ends well.
     Succeeded,

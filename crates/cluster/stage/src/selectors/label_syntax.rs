@@ -1,113 +1,13 @@
-//! The language of label selectors, and what keys and values of labels may be.
+//! The language of label selectors.
 
 use std::collections::BTreeSet;
 
 use schema::field_error::{FieldError, FieldPath};
+use schema::structural::name_rules::label_key;
 use serde_json::Value;
 
 use super::SelectorError;
 use super::labels::{Operator, Requirement};
-
-const MAX_NAME_BYTES: usize = 63;
-const MAX_PREFIX_BYTES: usize = 253;
-
-const NAME_RULE: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
-const NAME_PATTERN: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
-const VALUE_RULE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', \
-                          and must start and end with an alphanumeric character";
-const PREFIX_RULE: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or \
-                           '.', and must start and end with an alphanumeric character";
-const PREFIX_PATTERN: &str = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
-
-fn broken_rule(rule: &str, pattern: &str, examples: &[&str]) -> String {
-    let examples: Vec<String> = examples.iter().map(|example| format!("'{example}', ")).collect();
-    format!(
-        "{rule} (e.g. {}regex used for validation is '{pattern}')",
-        examples.join(" or ")
-    )
-}
-
-fn too_long(limit: usize) -> String {
-    format!("must be no more than {limit} bytes")
-}
-
-/// Returns whether a text is letters, digits, `-`, `_` and `.`, with a letter or digit at both ends.
-fn is_name(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    let ends = bytes.first().zip(bytes.last());
-    ends.is_some_and(|(first, last)| first.is_ascii_alphanumeric() && last.is_ascii_alphanumeric())
-        && bytes
-            .iter()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
-}
-
-fn is_subdomain(text: &str) -> bool {
-    let lower = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    text.split('.').all(|label| {
-        let bytes = label.as_bytes();
-        let ends = bytes.first().zip(bytes.last());
-        ends.is_some_and(|(&first, &last)| lower(first) && lower(last))
-            && bytes.iter().all(|&byte| lower(byte) || byte == b'-')
-    })
-}
-
-/// Returns what is wrong with the key of a label.
-pub(super) fn key_problems(key: &str) -> Vec<String> {
-    let name_rule = || broken_rule(NAME_RULE, NAME_PATTERN, &["MyName", "my.name", "123-abc"]);
-    let mut out = Vec::new();
-    let mut parts = key.split('/');
-    let name = match (parts.next(), parts.next(), parts.next()) {
-        (Some(prefix), Some(name), None) => {
-            if prefix.is_empty() {
-                out.push("prefix part must be non-empty".to_owned());
-            } else {
-                if prefix.len() > MAX_PREFIX_BYTES {
-                    out.push(format!("prefix part {}", too_long(MAX_PREFIX_BYTES)));
-                }
-                if !is_subdomain(prefix) {
-                    out.push(format!(
-                        "prefix part {}",
-                        broken_rule(PREFIX_RULE, PREFIX_PATTERN, &["example.com"])
-                    ));
-                }
-            }
-            name
-        }
-        (Some(name), None, _) => name,
-        _ => {
-            return vec![format!(
-                "a valid label key {} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",
-                name_rule()
-            )];
-        }
-    };
-    if name.is_empty() {
-        out.push("name part must be non-empty".to_owned());
-    } else if name.len() > MAX_NAME_BYTES {
-        out.push(format!("name part {}", too_long(MAX_NAME_BYTES)));
-    }
-    if !is_name(name) {
-        out.push(format!("name part {}", name_rule()));
-    }
-    out
-}
-
-/// Returns what is wrong with the value of a label.
-pub(super) fn value_problems(value: &str) -> Vec<String> {
-    let mut out = Vec::new();
-    if value.len() > MAX_NAME_BYTES {
-        out.push(too_long(MAX_NAME_BYTES));
-    }
-    if !value.is_empty() && !is_name(value) {
-        let pattern = format!("({NAME_PATTERN})?");
-        out.push(broken_rule(
-            VALUE_RULE,
-            &pattern,
-            &["MyValue", "my_value", "12345"],
-        ));
-    }
-    out
-}
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Token {
@@ -246,7 +146,7 @@ impl<'a> Parser<'a> {
         if token != Token::Identifier {
             return found(key, "identifier");
         }
-        let problems = key_problems(key);
+        let problems = label_key(key);
         if !problems.is_empty() {
             let value = Value::String(key.to_owned());
             let error = FieldError::invalid(FieldPath::root(), &value, problems.join("; "));

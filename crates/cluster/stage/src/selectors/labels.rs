@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use schema::field_error::{FieldError, FieldPath};
+use schema::structural::name_rules::{label_key, label_value};
 use serde_json::{Map, Value};
 
 use super::SelectorError;
-use super::label_syntax::{key_problems, parse, value_problems};
+use super::label_syntax::parse;
 
 /// Labels that a selector can be held against.
 pub trait Labels {
@@ -84,7 +85,7 @@ impl Requirement {
         let invalid = |path: FieldPath, value: &str, detail: String| {
             FieldError::invalid(path, &Value::String(value.to_owned()), detail)
         };
-        let problems = key_problems(key);
+        let problems = label_key(key);
         if !problems.is_empty() {
             errors.push(invalid(FieldPath::new("key"), key, problems.join("; ")));
         }
@@ -121,7 +122,7 @@ impl Requirement {
             }
         }
         for (index, value) in values.iter().enumerate() {
-            let problems = value_problems(value);
+            let problems = label_value(value);
             if !problems.is_empty() {
                 errors.push(invalid(path.index(index).key(key), value, problems.join("; ")));
             }
@@ -227,11 +228,6 @@ impl LabelSelector {
             return Ok(Self::nothing());
         }
         super::label_object::requirements(selector).map(Self::of)
-    }
-
-    /// Returns what is wrong with a selector object, as the validation of kinds reports it.
-    pub fn object_problems(selector: &Value, path: &FieldPath) -> Vec<FieldError> {
-        super::label_object::problems(selector, path)
     }
 
     /// Returns the selector for objects with exactly these values, as Services and ReplicationControllers select.

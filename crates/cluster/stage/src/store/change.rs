@@ -37,10 +37,7 @@ pub enum Change {
     /// It becomes this; `metadata.resourceVersion` is set to the revision of the write.
     Put(Value),
     /// It goes.
-    Delete {
-        /// How it looked in the end, for those who watch; as it is stored when nothing is given.
-        last: Option<Value>,
-    },
+    Delete,
 }
 
 /// Why a write didn't take place.
@@ -106,7 +103,7 @@ pub(super) struct Order {
 #[derive(Debug)]
 pub(super) enum Action {
     Put(Draft),
-    Delete(Option<Draft>),
+    Delete,
 }
 
 impl Order {
@@ -120,7 +117,7 @@ impl Order {
         };
         let action = match change {
             Change::Put(value) => Action::Put(encode(&value)?),
-            Change::Delete { last } => Action::Delete(last.as_ref().map(encode).transpose()?),
+            Change::Delete => Action::Delete,
         };
         Ok(Self { key, expect, action })
     }
@@ -128,8 +125,8 @@ impl Order {
     /// Returns how many bytes of JSON the write brings.
     pub(super) fn weight(&self) -> usize {
         match &self.action {
-            Action::Put(draft) | Action::Delete(Some(draft)) => draft.len(),
-            Action::Delete(None) => 0,
+            Action::Put(draft) => draft.len(),
+            Action::Delete => 0,
         }
     }
 }

@@ -134,12 +134,10 @@ impl Batch {
                 let object = Arc::new(Stored::finish(current.key.clone(), revision, draft));
                 Event::new(EventKind::Modified, object, Some(current))
             }
-            (Action::Delete(_), None) => return Err(WriteError::NotFound { key }),
-            (Action::Delete(last), Some(current)) => {
-                let object = match last {
-                    Some(draft) => Stored::finish(current.key.clone(), revision, draft),
-                    None => current.at_revision(revision),
-                };
+            (Action::Delete, None) => return Err(WriteError::NotFound { key }),
+            (Action::Delete, Some(current)) => {
+                // Those who watch see it as it was stored last.
+                let object = current.at_revision(revision);
                 Event::new(EventKind::Deleted, Arc::new(object), Some(current))
             }
         };

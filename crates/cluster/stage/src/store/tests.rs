@@ -36,7 +36,7 @@ pub(super) fn delete(key: Key) -> Write {
     Write {
         key,
         expect: Expect::Present,
-        change: Change::Delete { last: None },
+        change: Change::Delete,
     }
 }
 

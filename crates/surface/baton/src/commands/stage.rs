@@ -1,5 +1,7 @@
 //! `baton stage`: a Kubernetes API on this machine, served until it is stopped.
 
+mod built_pods;
+
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -35,6 +37,8 @@ pub(crate) struct Stage {
     /// A name or address that clients use for this machine, for the certificate; may be repeated
     #[arg(long, value_name = "NAME")]
     tls_san: Vec<String>,
+    #[command(flatten)]
+    built_pods: built_pods::BuiltPodsFlags,
 }
 
 impl Stage {
@@ -45,8 +49,13 @@ impl Stage {
         });
         refuse_foreign(&kubeconfig)?;
         // Refused before anything is made, so that a mistake leaves nothing behind.
-        if !self.listen.ip().to_canonical().is_loopback() && !self.allow_remote {
-            return Err(remote(self.listen));
+        for address in [Some(self.listen), self.built_pods.listens_on()]
+            .into_iter()
+            .flatten()
+        {
+            if !address.ip().to_canonical().is_loopback() && !self.allow_remote {
+                return Err(remote(address));
+            }
         }
         allow_many_files();
         runtime::block_on(self.serve(&kubeconfig, terminal))
@@ -55,8 +64,15 @@ impl Stage {
     async fn serve(self, kubeconfig: &Path, terminal: &mut Terminal) -> Result<(), Failure> {
         // Listening for signals first: who reads the lines below may stop the server at once.
         let stop = runtime::stop_signal()?;
+        let built_pods::BuiltPods { images, registry } =
+            self.built_pods.open(self.data_dir.as_deref()).await?;
         let stage = stage::Stage::start(stage::Options {
             data_dir: self.data_dir.clone(),
+            node: stage::node::Options {
+                images,
+                wait_for_listener: true,
+                ..stage::node::Options::default()
+            },
             ..stage::Options::default()
         })
         .await
@@ -88,10 +104,16 @@ impl Stage {
             "the administrator's kubeconfig is {0}; try: kubectl --kubeconfig {0} get namespaces",
             kubeconfig.display()
         ));
+        if let Some(registry) = &registry {
+            terminal.remark(format!("registry at {}", registry.url()));
+        }
         stop.await;
         terminal.remark("stopping");
         serving.stop().await;
         stage.stop().await;
+        if let Some(registry) = registry {
+            registry.stop().await;
+        }
         Ok(())
     }
 }

@@ -8,9 +8,9 @@ use serde_json::{Map, Value, json};
 
 use super::schedule::Schedule;
 use crate::controllers::conditions;
-use crate::controllers::events::Note;
 use crate::controllers::ownership::controller_reference;
 use crate::controllers::work::Next;
+use crate::events::Note;
 use crate::object::{Object, map_of, timestamp};
 
 /// The annotation of a Job with the time it was made for.

@@ -8,9 +8,9 @@ use serde_json::{Map, Value};
 use super::HASH;
 use super::placement::{fits, node_of, place_on};
 use crate::controllers::conditions::set_count;
-use crate::controllers::events::Note;
 use crate::controllers::fractions::scaled;
 use crate::controllers::pods;
+use crate::events::Note;
 use crate::object::{Object, map_of};
 
 /// The annotation and label with the number that templates had before there were revisions.

@@ -12,8 +12,8 @@ use super::sets::{
     revision,
 };
 use crate::controllers::conditions::{self, Condition};
-use crate::controllers::events::Note;
 use crate::controllers::work::Next;
+use crate::events::Note;
 use crate::object::{Object, map_of};
 
 /// What has to be done.

@@ -12,8 +12,8 @@ use super::{NAME, owner_references, reconcile};
 use crate::api::Api;
 use crate::caller::Caller;
 use crate::client::Client;
-use crate::controllers::events::Recorder;
 use crate::controllers::work::Running;
+use crate::events::Reporter;
 use crate::store::{Event, EventKind, Key, ResourceKey, WatchEnd};
 
 /// How long a failed look waits before the next; each failure doubles it.
@@ -162,7 +162,7 @@ fn owners_of(api: &Api, object: &crate::store::Stored) -> Vec<Key> {
 }
 
 async fn work(api: Weak<Api>, mut receiver: mpsc::UnboundedReceiver<Key>) {
-    let recorder = Recorder::new("garbage-collector-controller");
+    let reporter = Reporter::controller("garbage-collector-controller");
     let mut ready: VecDeque<Key> = VecDeque::new();
     let mut queued: HashSet<Key> = HashSet::new();
     let mut later: HashMap<Key, (Instant, u32)> = HashMap::new();
@@ -202,7 +202,7 @@ async fn work(api: Weak<Api>, mut receiver: mpsc::UnboundedReceiver<Key>) {
         let failures = later.remove(&key).map_or(0, |(_, failures)| failures);
         let Some(api) = api.upgrade() else { return };
         let client = Client::new(api, Caller::controller(NAME), "kube-controller-manager");
-        let again = match reconcile(&client, &recorder, &key).await {
+        let again = match reconcile(&client, reporter, &key).await {
             Ok(outcome) => {
                 for key in outcome.now {
                     if queued.insert(key.clone()) {

@@ -8,8 +8,8 @@ use super::{BIND_COMPLETED, BOUND_BY_CONTROLLER, CLAIMS, PROVISIONED_BY, VOLUMES
 use crate::api::Api;
 use crate::bootstrap::PROVISIONER;
 use crate::client::{Client, Named};
-use crate::controllers::events::{Note, Recorder};
 use crate::controllers::work::{Affected, Controller, Item, Next, itself};
+use crate::events::{Note, Reporter};
 use crate::object::{Object, map_of, timestamp};
 use crate::status::Status;
 use crate::store::{Event, ResourceKey};
@@ -33,13 +33,13 @@ const DIRECTORIES: &str = "/var/lib/baton/volumes";
 /// Binds claims to volumes.
 #[derive(Debug)]
 pub struct Claims {
-    recorder: Recorder,
+    reporter: Reporter,
 }
 
 impl Default for Claims {
     fn default() -> Self {
         Self {
-            recorder: Recorder::new("persistentvolume-controller"),
+            reporter: Reporter::controller("persistentvolume-controller"),
         }
     }
 }
@@ -306,7 +306,7 @@ impl Claims {
             Plan::Lose => {
                 let text = "Bound claim has lost its PersistentVolume. Data on the volume is lost!";
                 let note = Note::warning("ClaimLost", text);
-                self.recorder.tell(client, &claim, &[note]).await;
+                self.reporter.tell(client, &claim, &[note]);
                 set_status(client, claim, json!({"phase": "Lost"})).await?;
             }
             Plan::TakeClass(class) => {
@@ -331,7 +331,7 @@ impl Claims {
                 };
                 let text = format!("Successfully provisioned volume {name}");
                 let note = Note::normal("ProvisioningSucceeded", text);
-                self.recorder.tell(client, &claim, &[note]).await;
+                self.reporter.tell(client, &claim, &[note]);
                 bind(client, claim, volume).await?;
             }
             Plan::Wait { provisioner, note } => {
@@ -340,7 +340,7 @@ impl Claims {
                     claim = annotate_provisioner(client, claim, &provisioner).await?;
                 }
                 if let Some(note) = note {
-                    self.recorder.tell(client, &claim, &[note]).await;
+                    self.reporter.tell(client, &claim, &[note]);
                 }
                 set_status(client, claim, json!({"phase": "Pending"})).await?;
             }

@@ -7,8 +7,8 @@ use super::{CLAIMS, PROVISIONED_BY, VOLUMES};
 use crate::api::Api;
 use crate::bootstrap::PROVISIONER;
 use crate::client::Client;
-use crate::controllers::events::{Note, Recorder};
 use crate::controllers::work::{Affected, Controller, Item, Next, itself};
+use crate::events::{Note, Reporter};
 use crate::object::{Object, timestamp};
 use crate::options::DeleteOptions;
 use crate::status::Status;
@@ -20,13 +20,13 @@ const PROTECTION: &str = "kubernetes.io/pv-protection";
 /// Keeps the phases of volumes, and reclaims those whose claims are gone.
 #[derive(Debug)]
 pub struct Volumes {
-    recorder: Recorder,
+    reporter: Reporter,
 }
 
 impl Default for Volumes {
     fn default() -> Self {
         Self {
-            recorder: Recorder::new("persistentvolume-controller"),
+            reporter: Reporter::controller("persistentvolume-controller"),
         }
     }
 }
@@ -66,7 +66,7 @@ impl Controller for Volumes {
             Plan::Become { phase, message } => {
                 if let Some(message) = &message {
                     let note = Note::warning("VolumeFailedDelete", message.clone());
-                    self.recorder.tell(client, &volume, &[note]).await;
+                    self.reporter.tell(client, &volume, &[note]);
                 }
                 let mut wanted = volume;
                 wanted["status"] = json!({

@@ -1,5 +1,6 @@
 //! One container that really runs: started, probed, started again, stopped.
 
+use std::io::Read as _;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -28,8 +29,9 @@ const PROVED_AFTER: Duration = Duration::from_mins(10);
 /// How long a container waits when something that it needs isn't there.
 const OBSTACLE_RETRY: Duration = Duration::from_secs(2);
 
-/// How long a hook before the end may take beyond the pod's own time, as upstream allows.
-const LONGEST_HOOK: Duration = Duration::from_secs(30);
+/// How long what is done after a container's start may take. Upstream waits for ever; a program that is never looked at
+/// again helps nobody.
+const LONGEST_HOOK: Duration = Duration::from_mins(10);
 
 /// The most that a container which failed leaves of its log as its message.
 const LONGEST_MESSAGE: usize = 2048;
@@ -64,13 +66,17 @@ pub(super) async fn look_after(company: Arc<Company>, index: usize) {
     };
     if let Some(ended) = ended {
         let was_lost = ended.reason == "ContainerStatusUnknown";
-        if !company.policy(part).restarts(ended.exit_code) {
+        if !company.restarts(part, ended.exit_code) {
             return;
         }
         failures = u32::from(!was_lost);
         note_end(part, ended);
     } else if lock(&part.state).last.is_some() {
         failures = u32::try_from(lock(&part.state).restarts).unwrap_or(u32::MAX);
+    }
+    tokio::select! {
+        () = company.shared.listening() => {}
+        _ = part.asked_to_stop() => return,
     }
     loop {
         if failures > 1 && !wait_before_restart(&company, part, back_off(failures)).await {
@@ -84,7 +90,7 @@ pub(super) async fn look_after(company: Arc<Company>, index: usize) {
                     set_waiting(&company, part, reason, &message);
                     tokio::select! {
                         () = tokio::time::sleep(OBSTACLE_RETRY) => {}
-                        _ = company.asked_to_stop() => return,
+                        _ = part.asked_to_stop() => return,
                     }
                 }
             }
@@ -96,7 +102,7 @@ pub(super) async fn look_after(company: Arc<Company>, index: usize) {
         } else {
             failures.saturating_add(1)
         };
-        if stopped || !company.policy(part).restarts(ended.exit_code) {
+        if stopped || !company.restarts(part, ended.exit_code) {
             let mut state = lock(&part.state);
             state.ready = part.list == "initContainers" && ended.exit_code == 0;
             state.started = false;
@@ -118,17 +124,6 @@ fn note_end(part: &Part, ended: Ended) {
     state.started = false;
     state.state = State::Terminated(ended.clone());
     state.last = Some(ended);
-}
-
-/// Notes that a container which stays was killed with the pod.
-pub(super) fn note_killed(part: &Part) {
-    let mut state = lock(&part.state);
-    if let State::Running { started_at } = state.state {
-        let container_id = state.container_id.clone();
-        state.state = State::Terminated(ended(137, started_at, container_id, String::new()));
-        state.ready = false;
-        state.started = false;
-    }
 }
 
 fn ended(exit_code: i32, started_at: Timestamp, container_id: String, message: String) -> Ended {
@@ -172,7 +167,7 @@ async fn wait_before_restart(company: &Company, part: &Part, delay: Duration) ->
     set_waiting(company, part, "CrashLoopBackOff", &message);
     tokio::select! {
         () = tokio::time::sleep(delay) => true,
-        _ = company.asked_to_stop() => false,
+        _ = part.asked_to_stop() => false,
     }
 }
 
@@ -239,7 +234,7 @@ async fn simulate(company: &Company, part: &Part) {
         ),
     );
     company.tell_change();
-    company.asked_to_stop().await;
+    part.asked_to_stop().await;
     let mut state = lock(&part.state);
     state.ready = false;
     state.started = false;
@@ -313,34 +308,78 @@ async fn run(company: &Company, part: &Part, launch: &Launch) -> (Ended, bool) {
     company.tell_change();
     let (exit_code, stopped) = tokio::select! {
         code = process.wait() => (code, false),
-        why = probe(company, part, launch) => {
-            tell(company, part, EventType::Normal, "Killing", format!("{why}, will be restarted"));
-            let grace = surroundings::grace(&lock(&company.pod));
-            (process.stop(grace).await, false)
+        (why, grace) = watch_over(company, part, launch) => {
+            tell(company, part, EventType::Normal, "Killing", why);
+            let grace = grace.unwrap_or_else(|| surroundings::grace(&lock(&company.pod)));
+            (end(company, part, launch, &mut process, grace).await, false)
         }
-        grace = company.asked_to_stop() => {
+        grace = part.asked_to_stop() => {
             tell(company, part, EventType::Normal, "Killing", format!("Stopping container {}", part.name()));
-            let began = Instant::now();
-            before_end(part, launch, grace).await;
-            (process.stop(grace.saturating_sub(began.elapsed())).await, true)
+            (end(company, part, launch, &mut process, grace).await, true)
         }
     };
-    let message = last_words(part, &path, exit_code);
+    let message = last_words(company, part, &path, exit_code);
     (ended(exit_code, started_at, container_id, message), stopped)
 }
 
-/// Does what the container wants done before it ends.
-async fn before_end(part: &Part, launch: &Launch, grace: Duration) {
-    let hook = &part.spec["lifecycle"]["preStop"];
-    if let Some(seconds) = hook["sleep"]["seconds"].as_u64() {
-        tokio::time::sleep(Duration::from_secs(seconds).min(grace)).await;
-    } else if let Some(question) = Question::read(&part.spec, hook) {
-        question.ask(launch, grace.min(LONGEST_HOOK)).await;
+/// Ends a process: first what its container wants done before, within the same time.
+async fn end(company: &Company, part: &Part, launch: &Launch, process: &mut Process, grace: Duration) -> i32 {
+    let began = Instant::now();
+    tokio::select! {
+        code = process.wait() => return code,
+        done = hook(part, "preStop", launch, grace) => {
+            if let Err(why) = done {
+                tracing::debug!(container = part.name(), why, "what should be done before the end failed");
+                tell(company, part, EventType::Warning, "FailedPreStopHook", "PreStopHook failed".to_owned());
+            }
+        }
     }
+    process.stop(grace.saturating_sub(began.elapsed())).await
 }
 
-/// Returns what a container that failed says of itself: the end of its log, where the pod wants that.
-fn last_words(part: &Part, path: &std::path::Path, exit_code: i32) -> String {
+/// Does what a container wants done after its start or before its end; the failure says why it couldn't be done.
+async fn hook(part: &Part, name: &str, launch: &Launch, time: Duration) -> Result<(), String> {
+    let hook = &part.spec["lifecycle"][name];
+    if let Some(seconds) = hook["sleep"]["seconds"].as_u64() {
+        tokio::time::sleep(Duration::from_secs(seconds).min(time)).await;
+    } else if let Some(question) = Question::read(&part.spec, hook) {
+        let (good, output) = question.ask(launch, time).await;
+        if !good {
+            return Err(output);
+        }
+    }
+    Ok(())
+}
+
+/// Does what a container wants done after its start, then asks it how it is. Returns when the container has to end, with
+/// the reason and how long that may take, where something else than the pod says so.
+async fn watch_over(company: &Company, part: &Part, launch: &Launch) -> (String, Option<Duration>) {
+    if let Err(why) = hook(part, "postStart", launch, LONGEST_HOOK).await {
+        tracing::debug!(
+            container = part.name(),
+            why,
+            "what should be done after the start failed"
+        );
+        let told = "PostStartHook failed".to_owned();
+        tell(company, part, EventType::Warning, "FailedPostStartHook", told);
+        return ("FailedPostStartHook".to_owned(), None);
+    }
+    probe(company, part, launch).await
+}
+
+/// The most that a container says of its end.
+const LONGEST_LAST_WORDS: u64 = 4096;
+
+/// Returns what a container says of its end: what it wrote where it is told to, or the end of its log where the pod wants
+/// that of one that failed.
+fn last_words(company: &Company, part: &Part, path: &std::path::Path, exit_code: i32) -> String {
+    let mut said = Vec::new();
+    if let Ok(file) = std::fs::File::open(surroundings::termination_message(company, part)) {
+        let _ = file.take(LONGEST_LAST_WORDS).read_to_end(&mut said);
+    }
+    if !said.is_empty() {
+        return String::from_utf8_lossy(&said).into_owned();
+    }
     if exit_code == 0 || part.spec["terminationMessagePolicy"] != "FallbackToLogsOnError" {
         return String::new();
     }
@@ -363,8 +402,8 @@ fn last_words(part: &Part, path: &std::path::Path, exit_code: i32) -> String {
     words[cut..].to_owned()
 }
 
-/// Asks a container how it is; returns when it has to be started again, and why.
-async fn probe(company: &Company, part: &Part, launch: &Launch) -> String {
+/// Asks a container how it is; returns when it has to be started again, why, and how long its end may take.
+async fn probe(company: &Company, part: &Part, launch: &Launch) -> (String, Option<Duration>) {
     let [startup, readiness, liveness] =
         ["startupProbe", "readinessProbe", "livenessProbe"].map(|name| Probe::read(&part.spec, name));
     let set = |ready: bool, started: bool| {
@@ -378,7 +417,11 @@ async fn probe(company: &Company, part: &Part, launch: &Launch) -> String {
     if let Some(probe) = &startup
         && !decided(company, part, probe, launch, "Startup", |good| good).await
     {
-        return format!("Container {} failed startup probe", part.name());
+        let why = format!(
+            "Container {} failed startup probe, will be restarted",
+            part.name()
+        );
+        return (why, probe.grace);
     }
     set(readiness.is_none(), true);
     let ready = async {
@@ -403,7 +446,13 @@ async fn probe(company: &Company, part: &Part, launch: &Launch) -> String {
         _ = ready => {}
         _ = alive => {}
     }
-    format!("Container {} failed liveness probe", part.name())
+    (
+        format!(
+            "Container {} failed liveness probe, will be restarted",
+            part.name()
+        ),
+        liveness.and_then(|probe| probe.grace),
+    )
 }
 
 /// Asks again and again; `ends` hears what is decided and says whether a good decision is the end. A bad one ends startup

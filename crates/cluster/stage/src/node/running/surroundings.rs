@@ -12,7 +12,7 @@ use super::super::paths::{Paths, ROOT_VARIABLE};
 use super::super::process::Launch;
 use super::super::requests::items;
 use super::super::volumes::{self, Tokens, Volume, private_directory, private_file};
-use super::super::{cgroup, lock, machine};
+use super::super::{cgroup, lock, machine, service_links};
 use super::{Company, Part};
 use crate::client::Client;
 use crate::object::Object;
@@ -165,7 +165,7 @@ pub async fn launch(company: &Company, part: &Part) -> Result<Launch, Obstacle> 
     };
     let places = volumes(company).await.map_err(|why| ("ContainerCreating", why))?;
     let pod = lock(&company.pod).clone();
-    let mounts = items(&part.spec["volumeMounts"])
+    let mut mounts: Vec<(String, PathBuf)> = items(&part.spec["volumeMounts"])
         .filter_map(|mount| {
             let mut place = places.get(mount["name"].as_str()?)?.clone();
             if let Some(below) = mount["subPath"].as_str() {
@@ -174,11 +174,18 @@ pub async fn launch(company: &Company, part: &Part) -> Result<Launch, Obstacle> 
             Some((mount["mountPath"].as_str()?.to_owned(), place))
         })
         .collect();
+    if let Some(path) = part.spec["terminationMessagePath"].as_str() {
+        let place = termination_message(company, part);
+        // What an earlier run said isn't what this one says.
+        private_directory(&company.directory().join("termination"))
+            .and_then(|()| private_file(&place, b""))
+            .map_err(|error| ("CreateContainerError", error.to_string()))?;
+        mounts.push((path.to_owned(), place));
+    }
     let paths = Paths::new(&image.root, mounts);
     let cluster = company.cluster().map_err(|why| ("CreateContainerError", why))?;
-    let mut given = image.environment.clone();
-    given.extend(usual_variables(company, &pod));
-    let environment = environment::of_container(&pod, &part.spec, &given, &cluster)
+    let links = links(company, &cluster, &pod);
+    let environment = environment::of_container(&pod, &part.spec, &links, &cluster)
         .map_err(|Missing(why)| ("CreateContainerConfigError", why))?;
     let texts = |field: &str| -> Vec<String> {
         let all = items(&part.spec[field]).filter_map(Value::as_str);
@@ -199,8 +206,10 @@ pub async fn launch(company: &Company, part: &Part) -> Result<Launch, Obstacle> 
         Some(directory) if !directory.is_empty() => directory.to_owned(),
         _ => image.working_directory.clone(),
     };
-    let mut environment: BTreeMap<String, String> = environment
+    let mut environment: BTreeMap<String, String> = usual_variables(&pod)
         .into_iter()
+        .chain(image.environment.iter().cloned())
+        .chain(environment)
         .map(|(name, value)| {
             let value = paths.rewrite_value(&value);
             (name, value)
@@ -240,27 +249,39 @@ fn program_of(paths: &Paths, program: &str) -> PathBuf {
     PathBuf::from(program)
 }
 
-fn usual_variables(company: &Company, pod: &Value) -> Vec<(String, String)> {
+/// Returns where what a container says of its end is read from.
+pub fn termination_message(company: &Company, part: &Part) -> PathBuf {
+    company.directory().join("termination").join(part.name())
+}
+
+/// Returns the variables of the Services that a pod finds, this API among them.
+fn links(company: &Company, cluster: &Cluster, pod: &Value) -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    if pod["spec"]["enableServiceLinks"] != false {
+        let services = cluster
+            .client
+            .list(("", "services"), pod.namespace())
+            .unwrap_or_default();
+        all.extend(services.iter().flat_map(service_links::of_service));
+    }
+    if let Some(listener) = company.shared.listener() {
+        // Nothing leads to the addresses of Services on this machine, so the API is named where it listens.
+        let own = json!({"metadata": {"name": "kubernetes"}, "spec": {"clusterIP": listener.ip().to_string(),
+            "ports": [{"name": "https", "port": listener.port(), "protocol": "TCP"}]}});
+        all.extend(service_links::of_service(&own));
+    }
+    all
+}
+
+fn usual_variables(pod: &Value) -> Vec<(String, String)> {
     let host = pod["spec"]["hostname"]
         .as_str()
         .filter(|name| !name.is_empty())
         .unwrap_or_else(|| pod.name());
-    let mut all = vec![
+    vec![
         ("PATH".to_owned(), USUAL_PATH.to_owned()),
         ("HOSTNAME".to_owned(), host.to_owned()),
-    ];
-    if let Some(listener) = company.shared.listener() {
-        let (address, port) = (listener.ip().to_string(), listener.port().to_string());
-        for (name, value) in [
-            ("KUBERNETES_SERVICE_HOST", address.clone()),
-            ("KUBERNETES_SERVICE_PORT", port.clone()),
-            ("KUBERNETES_SERVICE_PORT_HTTPS", port.clone()),
-            ("KUBERNETES_PORT", format!("tcp://{address}:{port}")),
-        ] {
-            all.push((name.to_owned(), value));
-        }
-    }
-    all
+    ]
 }
 
 /// Writes the kubeconfig of the pod's ServiceAccount and returns where it is. The token is read from its file each time,

@@ -1,5 +1,6 @@
 //! Jobs step by step, with Pods that do at once what a test tells them.
 
+use super::super::indexes::INDEX;
 use super::*;
 
 struct World {
@@ -198,7 +199,10 @@ fn every_index_succeeds_once() {
     assert_eq!(pod.label(INDEX), Some("1"));
     assert_eq!(pod["spec"]["hostname"], "j-1");
     assert_eq!(pod.metadata_text("generateName"), "j-1-");
-    assert_eq!(pod["spec"]["containers"][0]["env"][0]["name"], INDEX_VARIABLE);
+    assert_eq!(
+        pod["spec"]["containers"][0]["env"][0]["name"],
+        "JOB_COMPLETION_INDEX"
+    );
     world.end("Succeeded", 0);
     world.step();
     assert_eq!(world.job["status"]["completedIndexes"], "0,1");

@@ -1,6 +1,8 @@
 //! `baton stage` as a user starts, uses and stops it.
 
+mod pods;
 #[expect(dead_code, reason = "the other test programs use the rest of it")]
+#[path = "../world/mod.rs"]
 mod world;
 
 use std::fs;

@@ -1,0 +1,83 @@
+//! Which pods of the stage really run: those whose images lie where a flag says, and were built by baton.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+use image::content::{ContentStore, DEFAULT_CAPACITY_BYTES};
+use image::policy::PolicySource;
+use image::registry::{Registry, RegistryOptions, Serving};
+use image::remote::{Remote, RemoteOptions};
+use image::surroundings::Surroundings;
+use stage::node::images::{BuiltImages, Images};
+
+use crate::failure::Failure;
+
+/// Where images are found that baton built, and whose pods run as processes of this machine.
+///
+/// Nothing runs that isn't told here: other pods are simulated, whatever their images claim to be.
+#[derive(Args)]
+#[command(next_help_heading = "Pods that really run")]
+pub(super) struct BuiltPodsFlags {
+    /// Really run pods whose images are in this OCI layout, such as the folder dist of baton bundle build; may be repeated
+    #[arg(long = "images", value_name = "FOLDER")]
+    layouts: Vec<PathBuf>,
+    /// Really run pods of images that baton built and this registry has, as in their names; may be repeated
+    #[arg(long = "registry", value_name = "HOST[:PORT]")]
+    registries: Vec<String>,
+    /// Serve a registry as well, and really run what baton built and pushed there; its content lies in the data folder
+    #[arg(long, value_name = "ADDRESS", requires = "data_dir")]
+    serve_registry: Option<SocketAddr>,
+}
+
+/// What the node is given, and what has to be stopped at the end.
+pub(super) struct BuiltPods {
+    pub(super) images: Option<Arc<dyn Images>>,
+    pub(super) registry: Option<Serving>,
+}
+
+impl BuiltPodsFlags {
+    /// The address of the registry to serve, if there is one.
+    pub(super) fn listens_on(&self) -> Option<SocketAddr> {
+        self.serve_registry
+    }
+
+    /// Opens what the flags name. Called within a Tokio runtime.
+    pub(super) async fn open(self, data: Option<&Path>) -> Result<BuiltPods, Failure> {
+        let mut registries = self.registries;
+        let registry = match (self.serve_registry, data) {
+            (Some(address), Some(data)) => {
+                let registry = Registry::open(RegistryOptions::new(data.join("registry")))?;
+                let listener = tokio::net::TcpListener::bind(address).await.map_err(|error| {
+                    Failure::new(format!(
+                        "cannot listen on {address} for the registry: {error}; give another address with --serve-registry"
+                    ))
+                })?;
+                let serving = registry.serve(listener, None)?;
+                registries.push(serving.address().to_string());
+                registries.push(format!("localhost:{}", serving.address().port()));
+                Some(serving)
+            }
+            _ => None,
+        };
+        if registries.is_empty() && self.layouts.is_empty() {
+            return Ok(BuiltPods {
+                images: None,
+                registry,
+            });
+        }
+        // A store of its own: what other commands fetched from strangers isn't run.
+        let store = match data {
+            Some(data) => ContentStore::open(&data.join("node/content"), DEFAULT_CAPACITY_BYTES)?,
+            None => ContentStore::temporary()?,
+        };
+        let options = RemoteOptions::from_surroundings(&Surroundings::of_process(), &PolicySource::Optional)?;
+        let images =
+            BuiltImages::new(Arc::new(store), Remote::new(options), registries).with_layouts(self.layouts);
+        Ok(BuiltPods {
+            images: Some(Arc::new(images)),
+            registry,
+        })
+    }
+}
