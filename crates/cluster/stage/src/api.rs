@@ -182,6 +182,9 @@ pub struct Written {
     pub answer: Answered,
 }
 
+/// The most bytes that the real server sends to etcd at once.
+const LARGEST_MESSAGE: usize = 2 << 20;
+
 impl Api {
     /// Returns the failure for a write that the store refused.
     pub(crate) fn write_failure(place: &Place, error: WriteError) -> Status {
@@ -190,6 +193,18 @@ impl Api {
             WriteError::AlreadyExists { .. } => Status::already_exists(resource, &place.name),
             WriteError::NotFound { .. } => place.not_found(),
             WriteError::Conflict { .. } => Status::modified(resource, &place.name),
+            // What etcd says, or the connection to it.
+            WriteError::TooLarge { bytes, .. } => {
+                let words = if bytes > LARGEST_MESSAGE {
+                    format!(
+                        "rpc error: code = ResourceExhausted desc = trying to send message larger than max ({bytes} vs. \
+                         {LARGEST_MESSAGE})"
+                    )
+                } else {
+                    "etcdserver: request is too large".to_owned()
+                };
+                Status::refusal(http::StatusCode::INTERNAL_SERVER_ERROR, "", words)
+            }
             WriteError::DiskFull { .. } => Status::disk_full(format!(
                 "cannot store {resource} \"{}\": no space left on the device; free some space and try again",
                 place.name

@@ -2,6 +2,7 @@
 
 mod connections;
 mod kubeconfig;
+mod patience;
 mod tls;
 
 use std::io;

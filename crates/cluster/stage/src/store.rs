@@ -34,7 +34,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{mpsc, oneshot};
 
-pub use change::{Change, Expect, Write, WriteError};
+pub use change::{Change, Expect, LARGEST_OBJECT, Write, WriteError};
 pub use encoding::EncodeError;
 pub use key::{Key, Position, ResourceKey};
 pub use listing::{Expired, Listing};

@@ -44,6 +44,10 @@ pub type Body = UnsyncBoxBody<Bytes, Infallible>;
 /// The largest body of a request, as on the real server.
 pub const LARGEST_BODY: usize = 3 * 1024 * 1024;
 
+/// Marks the answer to a watch, for whoever sends it: nobody waits for its reader.
+#[derive(Debug, Clone, Copy)]
+pub struct Watched;
+
 /// Who is at the other end.
 #[derive(Debug, Clone, Default)]
 pub struct Peer {

@@ -19,6 +19,10 @@ cases![
     a_long_label_is_invalid,
     a_url_can_be_long,
     many_unknown_fields_are_not_all_warned_of,
+    a_custom_object_over_one_and_a_half_mebibytes_is_too_large_to_store,
+    a_million_keys_are_too_large_a_body,
+    an_alias_bomb_is_refused,
+    a_body_is_read_as_it_came_whatever_its_encoding_is_said_to_be,
 ];
 
 const MEBIBYTE: usize = 1024 * 1024;
@@ -209,4 +213,94 @@ async fn many_unknown_fields_are_not_all_warned_of(c: &Context) {
     );
     assert!(warnings.iter().all(|warning| warning.len() < 300), "{warnings:?}");
     assert!(!warnings.is_empty() && warnings.len() < 60, "{}", warnings.len());
+}
+
+async fn a_custom_object_over_one_and_a_half_mebibytes_is_too_large_to_store(c: &Context) {
+    c.namespace().await;
+    let group = format!("{}.example.com", c.id);
+    let schema = json!({"type": "object", "properties": {"text": {"type": "string"}}});
+    c.define(
+        &json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("things.{group}")}, "spec": {"group": group, "scope": "Namespaced",
+        "names": {"plural": "things", "kind": "Thing"}, "versions": [
+            {"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}}]}}),
+    )
+    .await;
+    let path = c.path(&format!("{group}/v1:things"));
+    let thing = |kibibytes: usize| {
+        json!({"apiVersion": format!("{group}/v1"), "kind": "Thing", "metadata": {"name": "a"},
+            "text": "x".repeat(kibibytes * 1024)})
+    };
+    c.until_answer(&path, |answer| answer.status == 200).await;
+    c.post(&path, &thing(1550))
+        .await
+        .refused(500, "", "etcdserver: request is too large");
+    c.post(&path, &thing(1500)).await.expect(201);
+    c.patch(PatchKind::Merge, &format!("{path}/a"), &thing(1550))
+        .await
+        .refused(500, "", "etcdserver: request is too large");
+    c.get(&format!("{path}/a")).await.expect(200);
+}
+
+async fn a_million_keys_are_too_large_a_body(c: &Context) {
+    c.namespace().await;
+    let keys: Vec<String> = (0..1_000_000).map(|number| format!("\"{number}\":\"\"")).collect();
+    let body = format!(
+        "{{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{{\"name\":\"a\"}},\"data\":{{{}}}}}",
+        keys.join(",")
+    );
+    c.post("configmaps", &Value::Null)
+        .body("application/json", body)
+        .await
+        .refused(
+            413,
+            "RequestEntityTooLarge",
+            "Request entity too large: limit is 3145728",
+        );
+}
+
+async fn an_alias_bomb_is_refused(c: &Context) {
+    c.namespace().await;
+    let mut bomb = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: bomb}\ndata:\n  l0: &l0 [x]\n".to_owned();
+    for level in 1..12 {
+        let below = vec![format!("*l{}", level - 1); 9].join(",");
+        bomb += &format!("  l{level}: &l{level} [{below}]\n");
+    }
+    c.post("configmaps", &Value::Null)
+        .body("application/yaml", bomb.clone())
+        .await
+        .refused(
+            400,
+            "BadRequest",
+            "the object provided is unrecognized (must be of type ConfigMap): yaml: document contains excessive aliasing \
+             (61706956657273696f6e3a2076310a6b696e643a20436f6e6669674d6170 ...)",
+        );
+    c.request(http::Method::PATCH, "configmaps/bomb")
+        .query("fieldManager", "m")
+        .body("application/apply-patch+yaml", bomb)
+        .await
+        .refused(
+            400,
+            "BadRequest",
+            "error decoding YAML: error converting YAML to JSON: yaml: document contains excessive aliasing",
+        );
+}
+
+async fn a_body_is_read_as_it_came_whatever_its_encoding_is_said_to_be(c: &Context) {
+    c.namespace().await;
+    c.post("configmaps", &config_map("a", &json!({})))
+        .header("Content-Encoding", "gzip")
+        .await
+        .expect(201);
+    let packed: &[u8] = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xab\xae\x05\x00\x43\xbf\xa6\xa3\x02\x00\x00\x00";
+    c.post("configmaps", &Value::Null)
+        .body("application/json", packed)
+        .header("Content-Encoding", "gzip")
+        .await
+        .refused(
+            400,
+            "BadRequest",
+            "the object provided is unrecognized (must be of type ConfigMap): couldn't get version/kind; json parse error: \
+             invalid character '\\x1f' looking for beginning of value (1f8b0800000000000003abae050043bfa6a302000000)",
+        );
 }

@@ -59,13 +59,13 @@ static FORMATS: [Format; 13] = [
         name: "QualifiedName",
         expression_size: 60,
         spelled: "qualifiedName",
-        check: qualified_name,
+        check: schema::structural::name_rules::label_key,
     },
     Format {
         name: "LabelValue",
         expression_size: 40,
         spelled: "labelValue",
-        check: label_value,
+        check: schema::structural::name_rules::label_value,
     },
     Format {
         name: "URI",
@@ -267,75 +267,6 @@ fn subdomain(text: &str) -> Vec<String> {
              start and end with an alphanumeric character",
             &["example.com"],
             "[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*",
-        ));
-    }
-    wrong
-}
-
-const NAME_RULE: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an \
-                         alphanumeric character";
-const NAME_EXPRESSION: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
-
-fn is_name(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    bytes.first().is_some_and(u8::is_ascii_alphanumeric)
-        && bytes.last().is_some_and(u8::is_ascii_alphanumeric)
-        && bytes
-            .iter()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
-}
-
-fn qualified_name(text: &str) -> Vec<String> {
-    let examples = ["MyName", "my.name", "123-abc"];
-    let mut wrong = Vec::new();
-    let parts: Vec<&str> = text.split('/').collect();
-    let name = match parts.as_slice() {
-        [name] => name,
-        [prefix, name] => {
-            if prefix.is_empty() {
-                wrong.push("prefix part must be non-empty".to_owned());
-            } else {
-                wrong.extend(
-                    subdomain(prefix)
-                        .into_iter()
-                        .map(|one| format!("prefix part {one}")),
-                );
-            }
-            name
-        }
-        _ => {
-            wrong.push(format!(
-                "a valid label key {} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",
-                broken(NAME_RULE, &examples, NAME_EXPRESSION)
-            ));
-            return wrong;
-        }
-    };
-    if name.is_empty() {
-        wrong.push("name part must be non-empty".to_owned());
-    } else if name.len() > LABEL_LENGTH {
-        wrong.push(format!("name part {}", too_long(LABEL_LENGTH)));
-    }
-    if !is_name(name) {
-        wrong.push(format!(
-            "name part {}",
-            broken(NAME_RULE, &examples, NAME_EXPRESSION)
-        ));
-    }
-    wrong
-}
-
-fn label_value(text: &str) -> Vec<String> {
-    let mut wrong = Vec::new();
-    if text.len() > LABEL_LENGTH {
-        wrong.push(too_long(LABEL_LENGTH));
-    }
-    if !text.is_empty() && !is_name(text) {
-        wrong.push(broken(
-            "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must \
-             start and end with an alphanumeric character",
-            &["MyValue", "my_value", "12345"],
-            "(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?",
         ));
     }
     wrong

@@ -11,6 +11,10 @@ const LABEL_KEY_RULE: &str = "must consist of alphanumeric characters, '-', '_' 
      alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is \
      '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
 
+const SUBDOMAIN_RULE: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or \
+     '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is \
+     '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+
 fn too_long(limit: usize) -> String {
     format!("must be no more than {limit} characters")
 }
@@ -62,12 +66,7 @@ fn subdomain_faults(text: &str, too_long: fn(usize) -> String) -> Vec<String> {
         faults.push(too_long(SUBDOMAIN_BYTES));
     }
     if !text.split('.').all(is_label) {
-        faults.push(
-            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must \
-             start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is \
-             '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
-                .to_owned(),
-        );
+        faults.push(SUBDOMAIN_RULE.to_owned());
     }
     faults
 }

@@ -19,7 +19,8 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use super::SharedApi;
-use crate::wire::{self, Body, Peer};
+use super::patience::{Impatient, Impatience};
+use crate::wire::{self, Body, Peer, Watched};
 
 /// How many connections are served at once: more clients than one machine has, and fewer than would take its memory.
 const MAX_CONNECTIONS: usize = 8192;
@@ -33,8 +34,8 @@ const KEEP_ALIVE: Duration = Duration::from_secs(30);
 /// How many bytes the head of a request may have, as on the real server.
 const MAX_HEAD_BYTES: usize = 1 << 20;
 
-/// How many headers a request may have.
-const MAX_HEADERS: usize = 256;
+/// How many headers a request may have: each group of an impersonated user is one.
+const MAX_HEADERS: usize = 2048;
 
 /// How many requests one HTTP/2 connection may have open: a client has a watch for each kind, all on one connection.
 const MAX_STREAMS: u32 = 1000;
@@ -96,6 +97,7 @@ async fn connect(
     let address: Arc<str> = stream
         .local_addr()
         .map_or_else(|_| "".into(), |address| address.to_string().into());
+    let (stream, impatience) = Impatient::new(stream);
     if let Ok(Ok(stream)) = tokio::time::timeout(HEAD_TIMEOUT, tls.accept(stream)).await {
         let chain = stream.get_ref().1.peer_certificates().unwrap_or_default();
         let peer = Peer {
@@ -103,12 +105,13 @@ async fn connect(
             trusted: None,
             address,
         };
-        converse(stream, api, peer, watcher, stopping).await;
+        converse(stream, impatience, api, peer, watcher, stopping).await;
     }
 }
 
 async fn converse(
-    stream: TlsStream<TcpStream>,
+    stream: TlsStream<Impatient<TcpStream>>,
+    impatience: Impatience,
     api: SharedApi,
     peer: Peer,
     watcher: Watcher,
@@ -117,9 +120,11 @@ async fn converse(
     // What is spoken is known before the first request, so that the timeout for its head also counts while nothing has
     // come at all.
     let builder = auto::Builder::new(TokioExecutor::new());
-    let mut builder = match stream.get_ref().1.alpn_protocol() {
-        Some(b"h2") => builder.http2_only(),
-        _ => builder.http1_only(),
+    let multiplexed = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+    let mut builder = if multiplexed {
+        builder.http2_only()
+    } else {
+        builder.http1_only()
     };
     builder
         .http1()
@@ -135,8 +140,12 @@ async fn converse(
         .max_header_list_size(u32::try_from(MAX_HEAD_BYTES).unwrap_or(u32::MAX));
     let service = service_fn(move |request: Request<Incoming>| {
         let (api, peer, stopping) = (api.clone(), peer.clone(), stopping.clone());
+        let impatience = impatience.clone();
         async move {
             let response = wire::handle(&api, request, peer).await;
+            // Where requests share a connection, its pings find out who no longer reads; and what one request's
+            // reader leaves lying holds up nobody.
+            impatience.set(!multiplexed && response.extensions().get::<Watched>().is_some());
             Ok::<_, Infallible>(until_stopped(response, stopping))
         }
     });

@@ -9,6 +9,9 @@ use super::encoding::{Draft, EncodeError};
 use super::key::Key;
 use super::stored::Stored;
 
+/// The most bytes that an object may have: as many as etcd takes. What is rehearsed here must work in a real cluster.
+pub const LARGEST_OBJECT: usize = 1536 * 1024;
+
 /// What must be true of an object for a write to take place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expect {
@@ -73,6 +76,14 @@ pub enum WriteError {
         /// What is wrong with the value.
         source: Arc<EncodeError>,
     },
+    /// The object is larger than [`LARGEST_OBJECT`].
+    #[error("cannot store {key}: it has {bytes} bytes, and {LARGEST_OBJECT} are the most")]
+    TooLarge {
+        /// The object that was to be written.
+        key: Key,
+        /// How large it is, in the form that the real server keeps.
+        bytes: usize,
+    },
     /// There is no space left; writes succeed again as soon as there is.
     #[error("no space left on the device of {place}: free some space and retry")]
     DiskFull {
@@ -116,7 +127,13 @@ impl Order {
             })
         };
         let action = match change {
-            Change::Put(value) => Action::Put(encode(&value)?),
+            Change::Put(value) => {
+                let draft = encode(&value)?;
+                if let Some(bytes) = excess(&value, draft.len()) {
+                    return Err(WriteError::TooLarge { key, bytes });
+                }
+                Action::Put(draft)
+            }
             Change::Delete => Action::Delete,
         };
         Ok(Self { key, expect, action })
@@ -129,6 +146,16 @@ impl Order {
             Action::Delete => 0,
         }
     }
+}
+
+/// Returns how large an object is, if that is too much. The real server keeps built-in kinds as protobuf, which is
+/// shorter than JSON; the way there is long, and only taken for what is large.
+fn excess(value: &Value, json_bytes: usize) -> Option<usize> {
+    if json_bytes <= LARGEST_OBJECT {
+        return None;
+    }
+    let bytes = schema::protobuf::encode(value).map_or(json_bytes, |encoded| encoded.len());
+    (bytes > LARGEST_OBJECT).then_some(bytes)
 }
 
 impl Expect {

@@ -45,7 +45,7 @@ pub(super) fn builder() -> Builder {
 /// Why the journal could not do what it was asked for.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// There is no space on the device.
+    /// There is no space on the device, or the process may not use more of it.
     DiskFull,
     /// Everything else.
     Io(io::Error),
@@ -57,7 +57,7 @@ impl<E: Into<redb::Error>> From<E> for Failure {
             redb::Error::Io(error)
                 if matches!(
                     error.kind(),
-                    io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+                    io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
                 ) =>
             {
                 Self::DiskFull

@@ -211,6 +211,7 @@ async fn watches(
     };
     let body = watch::answer(api, &place, filter, &options, accepted).await?;
     let mut response = Response::new(body);
+    response.extensions_mut().insert(super::Watched);
     let media_type = match format {
         Format::Protobuf => "application/vnd.kubernetes.protobuf;stream=watch",
         _ => "application/json",

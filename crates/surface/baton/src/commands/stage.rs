@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::Value;
 use stage::server::{ServeError, ServeOptions};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::failure::Failure;
 use crate::runtime;
@@ -66,6 +67,7 @@ impl Stage {
         let stop = runtime::stop_signal()?;
         let built_pods::BuiltPods { images, registry } =
             self.built_pods.open(self.data_dir.as_deref()).await?;
+        let _outlived = outlive_file_limits();
         let stage = stage::Stage::start(stage::Options {
             data_dir: self.data_dir.clone(),
             node: stage::node::Options {
@@ -153,6 +155,13 @@ fn refuse_foreign(path: &Path) -> Result<(), Failure> {
         "cannot write the kubeconfig {}: the file is there and has other things in it; give another file with --kubeconfig",
         path.display()
     )))
+}
+
+/// Makes a write beyond the limit of file sizes fail, as on a full disk, instead of ending the process.
+fn outlive_file_limits() -> Option<Signal> {
+    // The number is the same on all systems. Where listening is refused, the limit ends the process as ever.
+    const FILE_TOO_LARGE: i32 = 25;
+    signal(SignalKind::from_raw(FILE_TOO_LARGE)).ok()
 }
 
 /// Lets the process have as many open files as it may: each connection is one.

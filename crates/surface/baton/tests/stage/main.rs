@@ -1,103 +1,21 @@
 //! `baton stage` as a user starts, uses and stops it.
 
+mod files;
+mod full_disk;
+mod kills;
 mod pods;
+mod refusals;
+mod running;
+mod watchers;
 #[expect(dead_code, reason = "the other test programs use the rest of it")]
 #[path = "../world/mod.rs"]
 mod world;
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
-use std::process::{Child, Command, Stdio};
 
-use base64::Engine as _;
-use serde_json::Value;
+use running::{Running, client, get, kubeconfig};
 use world::World;
-
-/// A running server, which is stopped at the latest when the test is over.
-struct Running {
-    process: Child,
-    url: String,
-}
-
-impl Running {
-    fn start(world: &World, arguments: &[&str]) -> Self {
-        let mut all = vec!["stage", "--listen", "127.0.0.1:0"];
-        all.extend(arguments);
-        let mut process = world
-            .command(&all)
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the program runs");
-        let mut lines = BufReader::new(process.stderr.take().expect("its remarks")).lines();
-        let first = lines.next().expect("a line").expect("a text");
-        // The kubeconfig is written before the lines, and the second line ends what it says.
-        lines.next().expect("a line").expect("a text");
-        std::thread::spawn(move || lines.for_each(drop));
-        let url = first
-            .split_whitespace()
-            .find(|word| word.starts_with("https://"))
-            .expect("an address")
-            .to_owned();
-        Self { process, url }
-    }
-
-    fn stop(mut self) -> Option<i32> {
-        let id = self.process.id().to_string();
-        let signalled = Command::new("kill").args(["-TERM", &id]).status().expect("kill");
-        assert!(signalled.success());
-        self.process.wait().expect("an end").code()
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-fn kubeconfig(world: &World, file: &str) -> Value {
-    let path = world.path(file);
-    let mode = fs::metadata(&path).expect("a kubeconfig").permissions().mode();
-    assert_eq!(mode & 0o777, 0o600, "{}", path.display());
-    goyaml::to_value(&fs::read(path).expect("a kubeconfig")).expect("YAML")
-}
-
-fn decoded(value: &Value) -> Vec<u8> {
-    let text = value.as_str().expect("base64");
-    base64::engine::general_purpose::STANDARD
-        .decode(text)
-        .expect("base64")
-}
-
-/// A client with what the kubeconfig says, and nothing else.
-fn client(config: &Value, with_certificate: bool) -> reqwest::Client {
-    // A second installation is refused and harmless: the provider is the same.
-    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-    let authority = decoded(&config["clusters"][0]["cluster"]["certificate-authority-data"]);
-    let mut builder = reqwest::Client::builder()
-        .no_proxy()
-        .tls_certs_only([reqwest::Certificate::from_pem(&authority).expect("an authority")]);
-    if with_certificate {
-        let user = &config["users"][0]["user"];
-        let mut identity = decoded(&user["client-certificate-data"]);
-        identity.extend(decoded(&user["client-key-data"]));
-        builder = builder.identity(reqwest::Identity::from_pem(&identity).expect("an identity"));
-    }
-    builder.build().expect("a client")
-}
-
-fn get(client: &reqwest::Client, url: &str) -> (u16, Value) {
-    tokio::runtime::Runtime::new()
-        .expect("a runtime")
-        .block_on(async {
-            let answer = client.get(url).send().await.expect("an answer");
-            let code = answer.status().as_u16();
-            let body = answer.bytes().await.expect("a body");
-            (code, serde_json::from_slice(&body).unwrap_or_default())
-        })
-}
 
 #[test]
 fn the_administrator_of_the_kubeconfig_is_let_in_and_the_data_stays() {
