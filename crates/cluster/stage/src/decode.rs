@@ -11,7 +11,7 @@ use crate::options::FieldValidation;
 use crate::resource::{Nature, Resource, api_version, split_api_version};
 use crate::status::Status;
 use crate::wire::Asked;
-use crate::wire::negotiation::content_type;
+use crate::wire::negotiation::object_type;
 
 /// The kind that a body is expected to have.
 struct Expected<'a> {
@@ -49,15 +49,17 @@ fn expected(place: &Place) -> Expected<'_> {
 /// Reads the body of a create or an update.
 pub fn body(asked: &Asked, place: &Place, validation: FieldValidation) -> Result<Value, Status> {
     let expected = expected(place);
-    let decoded = match content_type(&asked.head.headers).as_str() {
+    let decoded = match object_type(&asked.head.headers).as_str() {
         "" | "application/json" => read(&asked.body, Encoding::Json, &expected)?,
         "application/yaml" => read(&asked.body, Encoding::Yaml, &expected)?,
         "application/vnd.kubernetes.protobuf" if expected.custom.is_none() => binary(&asked.body, &expected)?,
         _ => {
-            let mut accepted = vec!["application/json", "application/yaml"];
-            if expected.custom.is_none() {
-                accepted.push("application/vnd.kubernetes.protobuf");
-            }
+            // Also for custom resources, which have no such form.
+            let accepted = [
+                "application/json",
+                "application/yaml",
+                "application/vnd.kubernetes.protobuf",
+            ];
             return Err(Status::unsupported_media_type(&accepted));
         }
     };
@@ -302,7 +304,7 @@ pub fn delete_options(asked: &Asked) -> Result<Option<Value>, Status> {
     let refuse = |error: strict::DecodeError| {
         Status::bad_request(error.bad_request("v1", "DeleteOptions", &asked.body))
     };
-    let decoded = match content_type(&asked.head.headers).as_str() {
+    let decoded = match object_type(&asked.head.headers).as_str() {
         "" | "application/json" => {
             strict::decode(&asked.body, Encoding::Json, Target::BuiltIn(definition)).map_err(refuse)?
         }

@@ -37,12 +37,24 @@ pub struct WriteOptions {
 #[derive(Debug, Clone, Default)]
 pub struct Query(Vec<(String, String)>);
 
+/// Returns whether a pair of a query has no semicolon in it, and after each percent sign two hexadecimal digits.
+fn is_readable(pair: &str) -> bool {
+    let digits = |part: &str| {
+        let bytes = part.as_bytes();
+        bytes.len() >= 2 && bytes.iter().take(2).all(u8::is_ascii_hexdigit)
+    };
+    !pair.contains(';') && pair.split('%').skip(1).all(digits)
+}
+
 impl Query {
     /// Reads a query.
     pub fn read(query: Option<&str>) -> Self {
         let query = query.unwrap_or_default();
+        // Go passes over what it can't read.
+        let pairs = query.split('&').filter(|pair| is_readable(pair));
         Self(
-            form_urlencoded::parse(query.as_bytes())
+            pairs
+                .flat_map(|pair| form_urlencoded::parse(pair.as_bytes()))
                 .map(|(key, value)| (key.into_owned(), value.into_owned()))
                 .collect(),
         )

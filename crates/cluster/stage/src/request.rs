@@ -108,9 +108,11 @@ impl Verb {
     /// Returns what a request on a resource does; `None` for a method that no resource has.
     pub fn of(method: &Method, path: &ResourcePath, watch: bool) -> Option<Self> {
         let verb = match *method {
-            Method::GET | Method::HEAD if path.watch_prefix => Self::Watch,
-            Method::GET | Method::HEAD if path.name.is_empty() && watch => Self::Watch,
-            Method::GET | Method::HEAD if path.name.is_empty() => Self::List,
+            // Only what is passed on to somebody else may be asked for its head.
+            Method::HEAD if !path.subresource.starts_with("proxy") => return None,
+            Method::GET if path.watch_prefix => Self::Watch,
+            Method::GET if path.name.is_empty() && watch => Self::Watch,
+            Method::GET if path.name.is_empty() => Self::List,
             Method::GET | Method::HEAD => Self::Get,
             Method::POST => Self::Create,
             Method::PUT => Self::Update,

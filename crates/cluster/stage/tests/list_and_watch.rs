@@ -66,7 +66,11 @@ impl World {
         } else {
             "application/json"
         };
-        let bytes = if body.is_null() { String::new() } else { body.to_string() };
+        let bytes = if body.is_null() {
+            String::new()
+        } else {
+            body.to_string()
+        };
         let request = Request::builder()
             .method(method)
             .uri(path)
@@ -92,7 +96,11 @@ fn version(object: &Value) -> u64 {
 
 fn entry(object: &Value) -> (String, (u64, String)) {
     let name = object["metadata"]["name"].as_str().expect("a name").to_owned();
-    let content = json!([object["data"], object["metadata"]["labels"], object["metadata"]["uid"]]);
+    let content = json!([
+        object["data"],
+        object["metadata"]["labels"],
+        object["metadata"]["uid"]
+    ]);
     (name, (version(object), content.to_string()))
 }
 
@@ -159,7 +167,10 @@ impl Reader<'_> {
             return;
         }
         assert_eq!(code, 200, "{page}");
-        assert!(at == 0 || at == version(&page), "the pages of a list are of one version");
+        assert!(
+            at == 0 || at == version(&page),
+            "the pages of a list are of one version"
+        );
         let at = version(&page);
         let items = page["items"].as_array().expect("items");
         assert!(items.len() <= limit, "{page}");
@@ -170,7 +181,11 @@ impl Reader<'_> {
                 self.doing = Doing::Listing { token, at, objects };
             }
             _ => {
-                assert_eq!(objects, history.at(at), "a list isn't what was there at its version");
+                assert_eq!(
+                    objects,
+                    history.at(at),
+                    "a list isn't what was there at its version"
+                );
                 self.known = Some((at, objects));
             }
         }
@@ -233,7 +248,11 @@ impl Reader<'_> {
         let object = &event["object"];
         let kind = event["type"].as_str().unwrap_or_default();
         if kind == "ERROR" {
-            assert_eq!((&object["code"], &object["reason"]), (&410.into(), &"Expired".into()), "{event}");
+            assert_eq!(
+                (&object["code"], &object["reason"]),
+                (&410.into(), &"Expired".into()),
+                "{event}"
+            );
             (self.doing, self.known) = (Doing::Nothing, None);
             return;
         }
@@ -245,7 +264,11 @@ impl Reader<'_> {
                 let end = &object["metadata"]["annotations"]["k8s.io/initial-events-end"];
                 assert_eq!(end, "true", "{event}");
                 let (at, objects) = (version(object), std::mem::take(objects));
-                assert_eq!(objects, history.at(at), "the beginning of a watch isn't what was there");
+                assert_eq!(
+                    objects,
+                    history.at(at),
+                    "the beginning of a watch isn't what was there"
+                );
                 self.known = Some((at, objects));
                 *beginning = None;
                 return;
@@ -258,7 +281,10 @@ impl Reader<'_> {
         let Some((seen, objects)) = &mut self.known else {
             return;
         };
-        assert!(version(object) > *seen || kind == "BOOKMARK", "an event of the past: {event}");
+        assert!(
+            version(object) > *seen || kind == "BOOKMARK",
+            "an event of the past: {event}"
+        );
         *seen = version(object).max(*seen);
         if kind == "BOOKMARK" {
             return;
@@ -270,7 +296,11 @@ impl Reader<'_> {
             "DELETED" => assert!(objects.remove(&name).is_some(), "{event}"),
             _ => panic!("{event}"),
         }
-        assert_eq!(*objects, history.at(*seen), "an event doesn't lead to what was there");
+        assert_eq!(
+            *objects,
+            history.at(*seen),
+            "an event doesn't lead to what was there"
+        );
     }
 }
 
@@ -280,7 +310,11 @@ async fn run(world: &World, selective: bool, steps: Vec<Step>) {
     let (code, made) = world.call(Method::POST, "/api/v1/namespaces", &body).await;
     assert_eq!(code, 201, "{made}");
     let all = format!("/api/v1/namespaces/{namespace}/configmaps");
-    let selector = if selective { "labelSelector=selected%3Dtrue" } else { "" };
+    let selector = if selective {
+        "labelSelector=selected%3Dtrue"
+    } else {
+        ""
+    };
     let mut reader = Reader {
         world,
         path: format!("{all}?{selector}"),
@@ -294,7 +328,16 @@ async fn run(world: &World, selective: bool, steps: Vec<Step>) {
         match step {
             Step::Put { name, selected } => {
                 contents += 1;
-                put(world, &all, &format!("object-{name}"), selected, contents, selective, &mut history).await;
+                put(
+                    world,
+                    &all,
+                    &format!("object-{name}"),
+                    selected,
+                    contents,
+                    selective,
+                    &mut history,
+                )
+                .await;
                 there.insert(name, ());
             }
             Step::Delete { name } if there.remove(&name).is_some() => {
@@ -308,7 +351,10 @@ async fn run(world: &World, selective: bool, steps: Vec<Step>) {
             Step::Delete { .. } => {}
             Step::Compact { kept } => {
                 let store = &world.stage.api().store;
-                store.compact(store.revision() - kept).await.expect("a compaction");
+                store
+                    .compact(store.revision() - kept)
+                    .await
+                    .expect("a compaction");
             }
             Step::List { limit } => reader.list(&history, limit).await,
             Step::Page { limit } => reader.next_page(&history, limit).await,

@@ -244,7 +244,9 @@ async fn a_custom_object_over_one_and_a_half_mebibytes_is_too_large_to_store(c: 
 
 async fn a_million_keys_are_too_large_a_body(c: &Context) {
     c.namespace().await;
-    let keys: Vec<String> = (0..1_000_000).map(|number| format!("\"{number}\":\"\"")).collect();
+    let keys: Vec<String> = (0..1_000_000)
+        .map(|number| format!("\"{number}\":\"\""))
+        .collect();
     let body = format!(
         "{{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{{\"name\":\"a\"}},\"data\":{{{}}}}}",
         keys.join(",")
@@ -261,7 +263,8 @@ async fn a_million_keys_are_too_large_a_body(c: &Context) {
 
 async fn an_alias_bomb_is_refused(c: &Context) {
     c.namespace().await;
-    let mut bomb = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: bomb}\ndata:\n  l0: &l0 [x]\n".to_owned();
+    let mut bomb =
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: bomb}\ndata:\n  l0: &l0 [x]\n".to_owned();
     for level in 1..12 {
         let below = vec![format!("*l{}", level - 1); 9].join(",");
         bomb += &format!("  l{level}: &l{level} [{below}]\n");
@@ -292,7 +295,8 @@ async fn a_body_is_read_as_it_came_whatever_its_encoding_is_said_to_be(c: &Conte
         .header("Content-Encoding", "gzip")
         .await
         .expect(201);
-    let packed: &[u8] = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xab\xae\x05\x00\x43\xbf\xa6\xa3\x02\x00\x00\x00";
+    let packed: &[u8] =
+        b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xab\xae\x05\x00\x43\xbf\xa6\xa3\x02\x00\x00\x00";
     c.post("configmaps", &Value::Null)
         .body("application/json", packed)
         .header("Content-Encoding", "gzip")

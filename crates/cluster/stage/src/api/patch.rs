@@ -130,7 +130,7 @@ pub(super) fn patched_scale(
 /// Checks what an applied configuration says about itself.
 fn check_applied(place: &Place, applied: &Value) -> Result<(), Status> {
     let text = |name: &str| applied.get(name).and_then(Value::as_str).unwrap_or_default();
-    if !applied.is_object() {
+    if !applied.is_object() && !applied.is_null() {
         let found = match applied {
             Value::Array(_) => "array",
             Value::String(_) => "string",

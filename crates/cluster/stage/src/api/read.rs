@@ -175,7 +175,13 @@ pub fn read_version(text: &str) -> Result<u64, String> {
 
 /// Returns what Go says about a text that is no version.
 pub fn not_a_version(text: &str) -> String {
-    format!("strconv.ParseUint: parsing \"{text}\": invalid syntax")
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let why = if is_number {
+        "value out of range"
+    } else {
+        "invalid syntax"
+    };
+    format!("strconv.ParseUint: parsing \"{text}\": {why}")
 }
 
 /// Returns the token of the page after `last`. It has the real server's form; clients treat it as opaque.

@@ -19,7 +19,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use super::SharedApi;
-use super::patience::{Impatient, Impatience};
+use super::patience::{Impatience, Impatient};
 use crate::wire::{self, Body, Peer, Watched};
 
 /// How many connections are served at once: more clients than one machine has, and fewer than would take its memory.

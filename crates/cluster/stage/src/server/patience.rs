@@ -111,7 +111,10 @@ mod tests {
         let (mut stream, impatience) = Impatient::new(near);
         let long = WATCHER_PATIENCE * 100;
         let written = tokio::time::timeout(long, stream.write_all(&[0; 64])).await;
-        assert!(written.is_err(), "a reader of something else has all the time there is");
+        assert!(
+            written.is_err(),
+            "a reader of something else has all the time there is"
+        );
         impatience.set(true);
         let error = stream.write_all(&[0; 64]).await.expect_err("nobody reads");
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);

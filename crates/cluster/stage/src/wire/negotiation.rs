@@ -282,6 +282,25 @@ pub fn content_type(headers: &HeaderMap) -> String {
     if named.is_empty() { text } else { named }.to_ascii_lowercase()
 }
 
+/// Returns the media type of a body that is an object. Here the real server also looks at the parameters: with one that
+/// has no name or no value, the type is none.
+pub fn object_type(headers: &HeaderMap) -> String {
+    let text = headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    let well_formed = text.split(';').skip(1).all(|parameter| {
+        let parts = parameter.trim().split_once('=');
+        parameter.trim().is_empty()
+            || parts.is_some_and(|(name, value)| !name.is_empty() && !value.is_empty())
+    });
+    if well_formed {
+        content_type(headers)
+    } else {
+        text.to_owned()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use http::HeaderValue;

@@ -117,6 +117,18 @@ fn placed(resource: Arc<Resource>, verb: Verb, path: ResourcePath) -> Result<Pla
             Status::no_such_resource()
         });
     }
+    if name.contains('/') {
+        // To the real server an escaped slash is a slash.
+        return Err(Status::no_such_resource());
+    }
+    let faults = schema::structural::name_rules::path_segment(&name, false);
+    if !faults.is_empty() && subresource.is_empty() {
+        return Err(Status::bad_request(format!(
+            "Name parameter invalid: {}: {}",
+            gotemplate::format::quoted(&name),
+            faults.join(";")
+        )));
+    }
     Ok(Place {
         resource,
         namespace,

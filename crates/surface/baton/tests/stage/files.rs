@@ -31,8 +31,15 @@ fn keys_tokens_and_data_are_for_their_owner_alone_also_when_others_could_read_th
     is_private(&world, &["data", "data/keys"]);
     assert_eq!(running.stop(), Some(0));
     let files = world.files();
-    for name in ["data/keys/administrator.token", "data/baton.kubeconfig", "data/store.redb"] {
-        assert!(files.iter().any(|file| file == name), "{name} is missing: {files:?}");
+    for name in [
+        "data/keys/administrator.token",
+        "data/baton.kubeconfig",
+        "data/store.redb",
+    ] {
+        assert!(
+            files.iter().any(|file| file == name),
+            "{name} is missing: {files:?}"
+        );
     }
     for file in &files {
         fs::set_permissions(world.path(file), Permissions::from_mode(0o666)).expect("a mode");
@@ -61,13 +68,25 @@ fn only_this_machine_is_served_unless_told() {
     let world = World::new();
     let running = Running::start(&world, &[]);
     let address = running.url.trim_start_matches("https://");
-    let port: u16 = address.rsplit(':').next().and_then(|port| port.parse().ok()).expect("a port");
+    let port: u16 = address
+        .rsplit(':')
+        .next()
+        .and_then(|port| port.parse().ok())
+        .expect("a port");
     TcpStream::connect(("127.0.0.1", port)).expect("a connection on this machine");
     // Another address of the same machine is as far away as another machine.
-    assert!(TcpStream::connect(("127.0.0.2", port)).is_err(), "more than one address is served");
+    assert!(
+        TcpStream::connect(("127.0.0.2", port)).is_err(),
+        "more than one address is served"
+    );
     drop(running);
 
     let told = Running::of(world.command(&["stage", "--listen", "0.0.0.0:0", "--allow-remote"]));
-    let port: u16 = told.url.rsplit(':').next().and_then(|port| port.parse().ok()).expect("a port");
+    let port: u16 = told
+        .url
+        .rsplit(':')
+        .next()
+        .and_then(|port| port.parse().ok())
+        .expect("a port");
     TcpStream::connect(("127.0.0.2", port)).expect("a connection on another address");
 }

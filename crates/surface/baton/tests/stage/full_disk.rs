@@ -29,8 +29,18 @@ fn piece(name: &str) -> String {
 fn refused(name: &str, (code, status): (u16, Value)) {
     assert_eq!(code, 507, "{status}");
     assert_eq!(
-        (&status["kind"], &status["status"], &status["code"], &status["reason"]),
-        (&"Status".into(), &"Failure".into(), &507.into(), &"InsufficientStorage".into())
+        (
+            &status["kind"],
+            &status["status"],
+            &status["code"],
+            &status["reason"]
+        ),
+        (
+            &"Status".into(),
+            &"Failure".into(),
+            &507.into(),
+            &"InsufficientStorage".into()
+        )
     );
     let expected = format!(
         "cannot store configmaps \"{name}\": no space left on the device; free some space and try again"
@@ -74,7 +84,10 @@ async fn fills_and_recovers(server: &str, client: &reqwest::Client, disk: &Disk<
         let mut changed = first.clone();
         changed["data"]["more"] = "y".repeat(PIECE).into();
         let update = client.put(&first_url).header("Content-Type", "application/json");
-        refused("first", answer(update.body(changed.to_string())).await.expect("an answer"));
+        refused(
+            "first",
+            answer(update.body(changed.to_string())).await.expect("an answer"),
+        );
         let (code, unchanged) = answer(client.get(&first_url)).await.expect("an answer");
         assert_eq!((code, &unchanged), (200, &first));
         let (code, list) = answer(client.get(&all)).await.expect("an answer");
@@ -83,7 +96,10 @@ async fn fills_and_recovers(server: &str, client: &reqwest::Client, disk: &Disk<
     }
     for expected in written.get(1..).unwrap_or_default() {
         let event = events.next().await.expect("an event");
-        assert_eq!((&event["type"], &event["object"]["metadata"]["name"]), (&"ADDED".into(), &expected.as_str().into()));
+        assert_eq!(
+            (&event["type"], &event["object"]["metadata"]["name"]),
+            (&"ADDED".into(), &expected.as_str().into())
+        );
     }
     (disk.free)();
     // The same process takes writes at once, and nothing of what it refused.
@@ -92,7 +108,10 @@ async fn fills_and_recovers(server: &str, client: &reqwest::Client, disk: &Disk<
         assert_eq!(code, 201, "{answered}");
         written.push(name.to_owned());
         let event = events.next().await.expect("the watch goes on");
-        assert_eq!((&event["type"], &event["object"]["metadata"]["name"]), (&"ADDED".into(), &name.into()));
+        assert_eq!(
+            (&event["type"], &event["object"]["metadata"]["name"]),
+            (&"ADDED".into(), &name.into())
+        );
     }
     let (code, gone) = answer(client.delete(&first_url)).await.expect("an answer");
     assert_eq!(code, 200, "{gone}");
@@ -170,14 +189,20 @@ fn a_disk_without_space_refuses_writes_until_there_is_some() {
     };
     let world = World::new();
     let mut trial = isolated(mount);
-    let works = trial.current_dir(world.path("")).output().is_ok_and(|output| output.status.success());
+    let works = trial
+        .current_dir(world.path(""))
+        .output()
+        .is_ok_and(|output| output.status.success());
     if !works {
         eprintln!("this system lets nobody mount a disk of their own");
         return;
     }
     let plain = world.command(&ARGUMENTS);
     let mut command = isolated(&format!("{mount} && exec \"$0\" \"$@\""));
-    command.arg(plain.get_program()).args(plain.get_args()).current_dir(world.path(""));
+    command
+        .arg(plain.get_program())
+        .args(plain.get_args())
+        .current_dir(world.path(""));
     command.arg0("unshare");
     let running = Running::of(command);
     let ballast = format!("/proc/{}/cwd/data/ballast", running.id());

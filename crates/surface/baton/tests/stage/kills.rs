@@ -83,7 +83,13 @@ fn version(object: &Value) -> u64 {
 }
 
 fn same(left: Option<&Value>, right: Option<&Value>) -> bool {
-    let key = |object: &Value| (version(object), number_of(object), object["metadata"]["uid"].clone());
+    let key = |object: &Value| {
+        (
+            version(object),
+            number_of(object),
+            object["metadata"]["uid"].clone(),
+        )
+    };
     left.map(key) == right.map(key)
 }
 
@@ -118,9 +124,10 @@ impl Writer {
             let choice = self.roll(5);
             let wanted = (before.is_none() || choice > 0).then_some(number);
             let request = match (&before, choice) {
-                (None, _) => place.client.post(&place.configmaps).body(
-                    json!({"metadata": {"name": name}, "data": data(number)}).to_string(),
-                ),
+                (None, _) => place
+                    .client
+                    .post(&place.configmaps)
+                    .body(json!({"metadata": {"name": name}, "data": data(number)}).to_string()),
                 (Some(_), 0) => place.client.delete(&url),
                 (Some(object), 1 | 2) => {
                     let mut object = object.clone();
@@ -204,7 +211,10 @@ async fn list(place: &Place) -> (BTreeMap<String, Value>, u64) {
                 assert!(objects.insert(name, item).is_none(), "an object is there twice");
             }
         }
-        token = list["metadata"]["continue"].as_str().unwrap_or_default().to_owned();
+        token = list["metadata"]["continue"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
         if token.is_empty() {
             return (objects, version(&list));
         }
@@ -321,7 +331,10 @@ impl Deployment {
             {
                 return;
             }
-            assert!(tokio::time::Instant::now() < deadline, "{replicas} wanted: {status}");
+            assert!(
+                tokio::time::Instant::now() < deadline,
+                "{replicas} wanted: {status}"
+            );
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
@@ -401,8 +414,16 @@ fn what_was_acknowledged_survives_twenty_kills_in_the_middle_of_5000_writes() {
         assert!(here < WRITES, "the server was killed after the last write");
         acknowledged += here;
         let versions = writers.iter().flat_map(|writer| writer.known.values());
-        newest = versions.filter_map(Known::last).map(version).max().unwrap_or(0).max(newest);
+        newest = versions
+            .filter_map(Known::last)
+            .map(version)
+            .max()
+            .unwrap_or(0)
+            .max(newest);
     }
     assert!(watcher.resumed > KILLS, "{watcher:?}");
-    println!("{acknowledged} writes acknowledged, {} lists by the watcher", watcher.relisted);
+    println!(
+        "{acknowledged} writes acknowledged, {} lists by the watcher",
+        watcher.relisted
+    );
 }

@@ -26,8 +26,14 @@ const PATIENCE: Duration = Duration::from_secs(100);
 /// Returns the most memory that a process ever had, in kibibytes.
 fn most_memory(process: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("a process");
-    let line = status.lines().find(|line| line.starts_with("VmHWM:")).expect("its memory");
-    let number = line.split_whitespace().nth(1).and_then(|number| number.parse().ok());
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmHWM:"))
+        .expect("its memory");
+    let number = line
+        .split_whitespace()
+        .nth(1)
+        .and_then(|number| number.parse().ok());
     number.expect("a number")
 }
 
@@ -78,7 +84,10 @@ fn watchers_who_read_nothing_are_dropped_while_everybody_else_goes_on() {
                 assert_eq!(event["object"]["data"]["number"], expected.to_string());
                 expected += 1;
             };
-            assert_eq!((&last["type"], &last["object"]["code"]), (&"ERROR".into(), &410.into()));
+            assert_eq!(
+                (&last["type"], &last["object"]["code"]),
+                (&"ERROR".into(), &410.into())
+            );
             assert_eq!(last["object"]["reason"], "Expired");
             assert!(expected < 1000 + WRITES, "the watcher wasn't slow");
             assert_eq!(events.next().await, None);
