@@ -1,11 +1,15 @@
 //! The same load on any Kubernetes API: writes, lists and watchers.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use futures_util::StreamExt as _;
+use serde_json::{Value, json};
 use tokio::task::JoinSet;
+
+use crate::watch_frames::WatchFrames;
 
 /// How many requests are under way at once.
 const WRITERS: usize = 64;
@@ -14,9 +18,51 @@ const WRITERS: usize = 64;
 const WATCHES_PER_CONNECTION: usize = 90;
 
 /// How long the slowest server may take for one figure.
-const PATIENCE: Duration = Duration::from_mins(15);
+const PATIENCE: Duration = Duration::from_mins(30);
+
+/// How often a list is read, and a group of objects written: the figure is the median.
+const ROUNDS: usize = 7;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// What objects are written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    Json,
+    Protobuf,
+}
+
+impl Format {
+    const ALL: [Self; 2] = [Self::Json, Self::Protobuf];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Json => "json",
+            Self::Protobuf => "protobuf",
+        }
+    }
+
+    fn media_type(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            Self::Protobuf => schema::protobuf::CONTENT_TYPE,
+        }
+    }
+
+    fn watch_type(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            Self::Protobuf => schema::protobuf::WATCH_CONTENT_TYPE,
+        }
+    }
+
+    fn write(self, value: &Value) -> Result<Vec<u8>, Failure> {
+        Ok(match self {
+            Self::Json => serde_json::to_vec(value)?,
+            Self::Protobuf => schema::protobuf::encode(value)?,
+        })
+    }
+}
 
 /// A server under load.
 #[derive(Clone)]
@@ -29,15 +75,26 @@ struct Target {
 
 fn client(authority: &[u8]) -> Result<reqwest::Client, Failure> {
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    // The windows are those of Go's client.
     Ok(reqwest::Client::builder()
         .no_proxy()
         .tls_certs_only([reqwest::Certificate::from_pem(authority)?])
         .http2_initial_stream_window_size(4 << 20)
-        .http2_initial_connection_window_size(64 << 20)
+        .http2_initial_connection_window_size(1 << 30)
         .build()?)
 }
 
 impl Target {
+    fn new(url: &str, authority: &str, token: &str) -> Result<Self, Failure> {
+        let authority: Arc<[u8]> = std::fs::read(authority)?.into();
+        Ok(Self {
+            client: client(&authority)?,
+            url: url.into(),
+            token: token.into(),
+            authority,
+        })
+    }
+
     fn request(
         &self,
         client: &reqwest::Client,
@@ -49,13 +106,55 @@ impl Target {
             .bearer_auth(&self.token)
     }
 
-    async fn get(&self, path: &str) -> Result<bytes::Bytes, Failure> {
+    async fn get(&self, path: &str, format: Format) -> Result<Bytes, Failure> {
         let response = self
             .request(&self.client, reqwest::Method::GET, path)
+            .header("accept", format.media_type())
             .send()
             .await?;
         Ok(response.error_for_status()?.bytes().await?)
     }
+
+    async fn create(&self, path: &str, format: Format, value: &Value) -> Result<(), Failure> {
+        let response = self
+            .request(&self.client, reqwest::Method::POST, path)
+            .header("content-type", format.media_type())
+            .header("accept", format.media_type())
+            .body(format.write(value)?)
+            .send()
+            .await?;
+        let status = response.status();
+        let body = response.bytes().await?;
+        if !status.is_success() {
+            return Err(format!("POST {path}: {status}: {}", String::from_utf8_lossy(&body)).into());
+        }
+        Ok(())
+    }
+
+    async fn create_namespace(&self, name: &str) -> Result<(), Failure> {
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        self.create("/api/v1/namespaces", Format::Json, &namespace).await
+    }
+
+    /// Returns the version of a list of ConfigMaps, and how many there are.
+    async fn state(&self, namespace: &str) -> Result<(String, usize), Failure> {
+        let bytes = self
+            .get(
+                &format!("/api/v1/namespaces/{namespace}/configmaps"),
+                Format::Json,
+            )
+            .await?;
+        let list: Value = serde_json::from_slice(&bytes)?;
+        let version = list["metadata"]["resourceVersion"].as_str().unwrap_or_default();
+        Ok((version.to_owned(), list["items"].as_array().map_or(0, Vec::len)))
+    }
+}
+
+fn run(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?
+        .block_on(work)
 }
 
 /// Measures a server, and prints a line for each figure.
@@ -67,58 +166,93 @@ pub(crate) fn measure(
     watchers: usize,
     events: usize,
 ) -> Result<(), Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(async {
-        let authority: Arc<[u8]> = std::fs::read(authority)?.into();
-        let target = Target {
-            client: client(&authority)?,
-            url: url.into(),
-            token: token.into(),
-            authority,
-        };
-        for namespace in ["bench-write", "bench-watch"] {
-            let body =
-                format!(r#"{{"apiVersion":"v1","kind":"Namespace","metadata":{{"name":"{namespace}"}}}}"#);
-            post(&target, "/api/v1/namespaces", body).await?;
+    run(async {
+        let target = Target::new(url, authority, token)?;
+        for format in Format::ALL {
+            let namespace = format!("bench-write-{}", format.name());
+            target.create_namespace(&namespace).await?;
+            let time = creates(&target, &namespace, "object", format, objects).await?;
+            println!(
+                "creates {}: {:.0} /s",
+                format.name(),
+                objects as f64 / time.as_secs_f64()
+            );
         }
-        let tenth = objects / 10;
-        let first = creates(&target, "bench-write", "early", tenth).await?;
-        println!(
-            "creates, first tenth: {:.0} /s",
-            tenth as f64 / first.as_secs_f64()
-        );
-        let most = creates(&target, "bench-write", "object", objects - 2 * tenth).await?;
-        let last = creates(&target, "bench-write", "late", tenth).await?;
-        println!(
-            "creates: {:.0} /s",
-            objects as f64 / (first + most + last).as_secs_f64()
-        );
-        println!("creates, last tenth: {:.0} /s", tenth as f64 / last.as_secs_f64());
-        lists(&target, objects).await?;
-        watch(&target, watchers, events).await
+        for format in Format::ALL {
+            let namespace = format!("bench-write-{}", format.name());
+            let time = list(&target, &namespace, format, objects).await?;
+            println!("list {}: {:.2} ms", format.name(), time.as_secs_f64() * 1e3);
+        }
+        for format in Format::ALL {
+            let namespace = format!("bench-watch-{}", format.name());
+            target.create_namespace(&namespace).await?;
+            let time = watch(&target, &namespace, format, watchers, events).await?;
+            println!("watchers {}: {:.2} s", format.name(), time.as_secs_f64());
+        }
+        Ok(())
     })
 }
 
-async fn post(target: &Target, path: &str, body: String) -> Result<(), Failure> {
-    let request = target.request(&target.client, reqwest::Method::POST, path);
-    let response = request
-        .header("content-type", "application/json")
-        .body(body)
-        .send()
-        .await?;
-    response.error_for_status()?;
-    Ok(())
+/// Measures writes with few and with many objects, and prints a line for each.
+pub(crate) fn measure_growth(
+    url: &str,
+    authority: &str,
+    token: &str,
+    few: usize,
+    many: usize,
+) -> Result<(), Failure> {
+    const GROUP: usize = 1_000;
+    run(async {
+        let target = Target::new(url, authority, token)?;
+        let namespace = "bench-growth";
+        target.create_namespace(namespace).await?;
+        let mut stored = 0;
+        for (name, wanted) in [("few", few), ("many", many)] {
+            creates(&target, namespace, name, Format::Json, wanted - stored).await?;
+            let mut times = Vec::new();
+            for round in 0..ROUNDS {
+                times.push(
+                    creates(
+                        &target,
+                        namespace,
+                        &format!("{name}-{round}"),
+                        Format::Json,
+                        GROUP,
+                    )
+                    .await?,
+                );
+            }
+            stored = wanted + ROUNDS * GROUP;
+            println!(
+                "writes with {wanted} objects: {:.0} /s",
+                GROUP as f64 / median(times).as_secs_f64()
+            );
+        }
+        Ok(())
+    })
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
 /// An object as large as most are.
-fn config_map(name: &str) -> String {
-    let text = "x".repeat(400);
-    format!(
-        r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"{name}","labels":{{"app":"bench","tier":"load"}}}},"data":{{"key":"{text}"}}}}"#
-    )
+fn config_map(name: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": name, "labels": {"app": "bench", "tier": "load"}},
+        "data": {"key": "x".repeat(400)},
+    })
 }
 
-async fn creates(target: &Target, namespace: &str, prefix: &str, count: usize) -> Result<Duration, Failure> {
+async fn creates(
+    target: &Target,
+    namespace: &str,
+    prefix: &str,
+    format: Format,
+    count: usize,
+) -> Result<Duration, Failure> {
     let next = Arc::new(AtomicUsize::new(0));
     let begun = Instant::now();
     let mut writers = JoinSet::new();
@@ -134,7 +268,8 @@ async fn creates(target: &Target, namespace: &str, prefix: &str, count: usize) -
                 if number >= count {
                     return Ok::<(), Failure>(());
                 }
-                post(&target, &path, config_map(&format!("{prefix}-{number:06}"))).await?;
+                let object = config_map(&format!("{prefix}-{number:06}"));
+                target.create(&path, format, &object).await?;
             }
         });
     }
@@ -144,73 +279,117 @@ async fn creates(target: &Target, namespace: &str, prefix: &str, count: usize) -
     Ok(begun.elapsed())
 }
 
-async fn lists(target: &Target, objects: usize) -> Result<(), Failure> {
-    let path = "/api/v1/namespaces/bench-write/configmaps";
+async fn list(target: &Target, namespace: &str, format: Format, objects: usize) -> Result<Duration, Failure> {
+    let path = format!("/api/v1/namespaces/{namespace}/configmaps");
     let mut times = Vec::new();
-    for _ in 0..7 {
+    for _ in 0..ROUNDS {
         let begun = Instant::now();
-        let bytes = target.get(path).await?;
-        times.push(begun.elapsed().as_secs_f64() * 1e3);
+        let bytes = target.get(&path, format).await?;
+        times.push(begun.elapsed());
         if bytes.len() < objects * 400 {
             return Err(format!("the list of {objects} objects has only {} bytes", bytes.len()).into());
         }
     }
-    times.sort_by(f64::total_cmp);
-    println!("list of {objects}: {:.1} ms", times[times.len() / 2]);
-    Ok(())
+    Ok(median(times))
 }
 
-async fn watch(target: &Target, watchers: usize, events: usize) -> Result<(), Failure> {
-    let path = "/api/v1/namespaces/bench-watch/configmaps?watch=true&resourceVersion=0&timeoutSeconds=3000";
-    // What is there already, such as the certificate of the server, is an event too.
-    let present = count_of(&target.get("/api/v1/namespaces/bench-watch/configmaps").await?);
-    let wanted = (watchers * (events + present)) as u64;
-    let seen = Arc::new(AtomicU64::new(0));
-    let mut reading = JoinSet::new();
+/// Returns how long it takes from the first write until every watcher has seen every event.
+async fn watch(
+    target: &Target,
+    namespace: &str,
+    format: Format,
+    watchers: usize,
+    events: usize,
+) -> Result<Duration, Failure> {
+    let (since, present) = target.state(namespace).await?;
+    let mut watching = JoinSet::new();
     for group in 0..watchers.div_ceil(WATCHES_PER_CONNECTION) {
         let connection = client(&target.authority)?;
         let left = watchers - group * WATCHES_PER_CONNECTION;
         for _ in 0..left.min(WATCHES_PER_CONNECTION) {
-            let response = target
-                .request(&connection, reqwest::Method::GET, path)
-                .send()
-                .await?
-                .error_for_status()?;
-            let (seen, connection) = (seen.clone(), connection.clone());
-            reading.spawn(async move {
-                let mut body = response.bytes_stream();
-                while let Some(Ok(bytes)) = body.next().await {
-                    seen.fetch_add(
-                        memchr::memchr_iter(b'\n', &bytes).count() as u64,
-                        Ordering::Relaxed,
-                    );
-                }
-                drop(connection);
-            });
+            let watcher = Watcher {
+                target: target.clone(),
+                connection: connection.clone(),
+                namespace: namespace.to_owned(),
+                format,
+            };
+            let response = watcher.start(&since).await?;
+            watching.spawn(watcher.see(response, since.clone(), present, present + events));
         }
     }
     let begun = Instant::now();
-    creates(target, "bench-watch", "event", events).await?;
-    while seen.load(Ordering::Relaxed) < wanted {
-        if begun.elapsed() > PATIENCE {
-            return Err(format!(
-                "after {PATIENCE:?} only {} of {wanted} events were seen",
-                seen.load(Ordering::Relaxed)
-            )
-            .into());
+    creates(target, namespace, "event", format, events).await?;
+    let all = async {
+        let mut restarts = 0;
+        while let Some(seen) = watching.join_next().await {
+            restarts += seen??;
         }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+        Ok::<usize, Failure>(restarts)
+    };
+    let restarts = tokio::time::timeout(PATIENCE, all)
+        .await
+        .map_err(|_| format!("after {PATIENCE:?} not every watcher has seen every event"))??;
+    let time = begun.elapsed();
     println!(
-        "{watchers} watchers × {events} events: {:.2} s",
-        begun.elapsed().as_secs_f64()
+        "watchers {} that the server dropped and that came back: {restarts}",
+        format.name()
     );
-    reading.abort_all();
-    Ok(())
+    Ok(time)
 }
 
-/// Returns how many items a list has.
-fn count_of(list: &[u8]) -> usize {
-    let value: serde_json::Value = serde_json::from_slice(list).unwrap_or_default();
-    value["items"].as_array().map_or(0, Vec::len)
+struct Watcher {
+    target: Target,
+    connection: reqwest::Client,
+    namespace: String,
+    format: Format,
+}
+
+impl Watcher {
+    async fn start(&self, since: &str) -> Result<reqwest::Response, Failure> {
+        let path = format!(
+            "/api/v1/namespaces/{}/configmaps?watch=true&resourceVersion={since}&timeoutSeconds=3000",
+            self.namespace
+        );
+        let response = self
+            .target
+            .request(&self.connection, reqwest::Method::GET, &path)
+            .header("accept", self.format.watch_type())
+            .send()
+            .await?;
+        Ok(response.error_for_status()?)
+    }
+
+    /// Reads until as many objects were seen as there will be; goes on as clients do where the server gives up. Returns
+    /// how often that was.
+    async fn see(
+        self,
+        mut response: reqwest::Response,
+        mut since: String,
+        mut seen: usize,
+        wanted: usize,
+    ) -> Result<usize, Failure> {
+        let mut restarts = 0;
+        loop {
+            let mut frames = WatchFrames::new(self.format == Format::Protobuf);
+            let mut body = response.bytes_stream();
+            while seen < wanted
+                && let Some(Ok(bytes)) = body.next().await
+            {
+                seen += frames.feed(bytes);
+                if frames.has_failed() {
+                    break;
+                }
+            }
+            if frames.has_failed() {
+                (since, seen) = self.target.state(&self.namespace).await?;
+            } else if let Some(version) = frames.last_version() {
+                since = version;
+            }
+            if seen >= wanted {
+                return Ok(restarts);
+            }
+            restarts += 1;
+            response = self.start(&since).await?;
+        }
+    }
 }

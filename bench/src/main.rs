@@ -13,11 +13,15 @@
 //!
 //! `bench kubernetes-load URL CA-FILE TOKEN [OBJECTS WATCHERS EVENTS]` writes, lists and watches on a Kubernetes API, and
 //! prints a line for each figure.
+//!
+//! `bench kubernetes-growth URL CA-FILE TOKEN FEW MANY` says how many writes a second there are with few and with many
+//! objects.
 
 mod bundle_render;
 mod catalog_load;
 mod catalog_store;
 mod kubernetes_load;
+mod watch_frames;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -42,7 +46,7 @@ fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let Some(path) = arguments.next() else {
         eprintln!(
-            "usage: bench CHART [ROUNDS] | bench bundle-render INDEX [--migrate] | bench catalog-load DIRECTORY | bench catalog-store DIRECTORY | bench kubernetes-load URL CA-FILE TOKEN"
+            "usage: bench CHART [ROUNDS] | bench bundle-render INDEX [--migrate] | bench catalog-load DIRECTORY | bench catalog-store DIRECTORY | bench kubernetes-load URL CA-FILE TOKEN | bench kubernetes-growth URL CA-FILE TOKEN"
         );
         return ExitCode::from(2);
     };
@@ -51,12 +55,18 @@ fn main() -> ExitCode {
         let migrate = arguments.next().as_deref() == Some("--migrate");
         return report(bundle_render::measure(Path::new(&index), migrate));
     }
-    if path == "kubernetes-load" {
+    if path == "kubernetes-load" || path == "kubernetes-growth" {
         let mut text = || arguments.next().unwrap_or_default();
         let (url, authority, token) = (text(), text(), text());
         let mut count = |otherwise: usize| text().parse().unwrap_or(otherwise);
-        let (objects, watchers, events) = (count(10_000), count(1_000), count(10_000));
-        return match kubernetes_load::measure(&url, &authority, &token, objects, watchers, events) {
+        let outcome = if path == "kubernetes-load" {
+            let (objects, watchers, events) = (count(10_000), count(1_000), count(10_000));
+            kubernetes_load::measure(&url, &authority, &token, objects, watchers, events)
+        } else {
+            let (few, many) = (count(1_000), count(100_000));
+            kubernetes_load::measure_growth(&url, &authority, &token, few, many)
+        };
+        return match outcome {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
                 eprintln!("bench: {url}: {error}");

@@ -10,7 +10,7 @@
 mod reading;
 pub(crate) mod record;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{LazyLock, OnceLock};
 
 use serde_json::Value;
@@ -69,12 +69,16 @@ pub struct GroupVersionKind {
 struct Index {
     /// Sorted by name, as the data is.
     entries: Vec<Entry>,
+    /// By name. Writes ask for dozens of definitions each, and names differ only in their ends, so that a search by
+    /// comparison takes several times as long.
+    places: HashMap<&'static str, usize>,
     kinds: BTreeMap<(&'static str, &'static str, &'static str), usize>,
 }
 
 static INDEX: LazyLock<Index> = LazyLock::new(|| {
     let text: &'static str = Box::leak(unpack(DEFINITIONS).into_boxed_str());
     let mut entries = Vec::new();
+    let mut places = HashMap::new();
     let mut kinds = BTreeMap::new();
     for line in text.lines() {
         let mut columns = line.splitn(4, '\t');
@@ -91,6 +95,7 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| {
         if let Some(GroupVersionKind { group, version, kind }) = group_version_kind {
             kinds.insert((group, version, kind), entries.len());
         }
+        places.insert(name, entries.len());
         entries.push(Entry {
             name,
             group_version_kind,
@@ -100,7 +105,11 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| {
             record: OnceLock::new(),
         });
     }
-    Index { entries, kinds }
+    Index {
+        entries,
+        places,
+        kinds,
+    }
 });
 
 /// The data is part of the program and a test reads all of it, so it can't fail to unpack at run time.
@@ -113,8 +122,7 @@ fn unpack(packed: &[u8]) -> String {
 
 impl Index {
     fn entry(&self, name: &str) -> Option<&Entry> {
-        let at = self.entries.binary_search_by(|entry| entry.name.cmp(name)).ok()?;
-        self.entries.get(at)
+        self.entries.get(*self.places.get(name)?)
     }
 }
 

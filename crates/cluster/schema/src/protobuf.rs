@@ -219,8 +219,20 @@ pub fn encode(value: &Value) -> Result<Vec<u8>, EncodeError> {
 }
 
 fn encode_as(api_version: &str, kind: &str, object: &Map<String, Value>) -> Result<Vec<u8>, EncodeError> {
+    let message = message_of(api_version, kind)?;
+    let mut encoder = Encoder::new(Table::get());
+    close_envelope(&mut encoder.out);
+    let mark = encoder.out.mark();
+    encoder.object(message, object, 0)?;
+    let out = &mut encoder.out;
+    out.close(2, mark);
+    open_envelope(out, api_version, kind);
+    Ok(encoder.out.finish())
+}
+
+fn message_of(api_version: &str, kind: &str) -> Result<&'static Message, EncodeError> {
     let table = Table::get();
-    let message: &'static Message = match (api_version, kind) {
+    match (api_version, kind) {
         (_, "") => return Err(EncodeError::NoKind),
         ("", kind) if UNVERSIONED.contains(&kind) => table.of_kind("v1", kind),
         ("", _) => return Err(EncodeError::NoKind),
@@ -229,20 +241,130 @@ fn encode_as(api_version: &str, kind: &str, object: &Map<String, Value>) -> Resu
     .ok_or_else(|| EncodeError::UnknownKind {
         api_version: api_version.to_owned(),
         kind: kind.to_owned(),
-    })?;
-    let mut encoder = Encoder::new(table);
-    encoder.out.delimited(4, &[]);
-    encoder.out.delimited(3, &[]);
-    let mark = encoder.out.mark();
-    encoder.object(message, object, 0)?;
-    let out = &mut encoder.out;
-    out.close(2, mark);
+    })
+}
+
+/// Writes what comes before an object's message.
+fn open_envelope(out: &mut BackwardWriter, api_version: &str, kind: &str) {
     let mark = out.mark();
     out.delimited(2, kind.as_bytes());
     out.delimited(1, api_version.as_bytes());
     out.close(1, mark);
     out.bytes(&MAGIC);
+}
+
+/// Writes what comes after an object's message.
+fn close_envelope(out: &mut BackwardWriter) {
+    out.delimited(4, &[]);
+    out.delimited(3, &[]);
+}
+
+/// Writes an object without its envelope, as an [`EncodedList`] takes it.
+pub fn encode_item(value: &Value) -> Result<Vec<u8>, EncodeError> {
+    let object = value.as_object().ok_or(EncodeError::NoKind)?;
+    let text = |name| object.get(name).and_then(Value::as_str).unwrap_or_default();
+    let message = message_of(text("apiVersion"), text("kind"))?;
+    let mut encoder = Encoder::new(Table::get());
+    encoder.object(message, object, 0)?;
     Ok(encoder.out.finish())
+}
+
+/// A list that is put together from objects that were written by [`encode_item`] before: this is what stands before
+/// them and after them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EncodedList {
+    /// What stands before the first object.
+    pub head: Vec<u8>,
+    /// What stands after the last one.
+    pub tail: Vec<u8>,
+    items: u32,
+}
+
+impl EncodedList {
+    /// Returns the list of a kind, such as `PodList`, for objects with these lengths.
+    pub fn new(
+        api_version: &str,
+        kind: &str,
+        metadata: &Value,
+        lengths: impl IntoIterator<Item = usize>,
+    ) -> Result<Self, EncodeError> {
+        let message = message_of(api_version, kind)?;
+        let items = message
+            .fields
+            .iter()
+            .find(|field| field.name == "items")
+            .map(|field| field.number)
+            .ok_or_else(|| EncodeError::UnknownKind {
+                api_version: api_version.to_owned(),
+                kind: kind.to_owned(),
+            })?;
+        let mut list = Self {
+            head: Vec::new(),
+            tail: Vec::new(),
+            items,
+        };
+        let length: usize = lengths
+            .into_iter()
+            .map(|length| list.before_item(length).len() + length)
+            .sum();
+        let mut encoder = Encoder::new(Table::get());
+        let mut own = Map::new();
+        own.insert("metadata".to_owned(), metadata.clone());
+        encoder.object(message, &own, 0)?;
+        let out = &mut encoder.out;
+        out.varint((out.mark() + length) as u64);
+        out.tag(2, DELIMITED);
+        open_envelope(out, api_version, kind);
+        list.head = encoder.out.finish();
+        let mut out = BackwardWriter::default();
+        close_envelope(&mut out);
+        list.tail = out.finish();
+        Ok(list)
+    }
+
+    /// Returns what stands before an object of this length.
+    pub fn before_item(&self, length: usize) -> FieldHead {
+        FieldHead::new(self.items, length)
+    }
+}
+
+/// The number of a field and the length of what follows.
+#[derive(Debug, Clone, Copy)]
+pub struct FieldHead {
+    bytes: [u8; 20],
+    length: usize,
+}
+
+impl FieldHead {
+    fn new(number: u32, length: usize) -> Self {
+        let mut head = Self {
+            bytes: [0; 20],
+            length: 0,
+        };
+        head.push(u64::from(number) << 3 | u64::from(DELIMITED));
+        head.push(length as u64);
+        head
+    }
+
+    fn push(&mut self, mut value: u64) {
+        for byte in self.bytes.iter_mut().skip(self.length) {
+            self.length += 1;
+            *byte = (value & 0x7f) as u8;
+            value >>= 7;
+            if value == 0 {
+                return;
+            }
+            *byte |= 0x80;
+        }
+    }
+}
+
+impl std::ops::Deref for FieldHead {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.bytes.get(..self.length).unwrap_or_default()
+    }
 }
 
 /// Writes an event of a watch (`ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK`, `ERROR`) as a frame of the stream.

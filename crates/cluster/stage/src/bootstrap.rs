@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use futures_util::future::{try_join_all, try_join3};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -35,13 +36,22 @@ impl Api {
     /// Makes the first objects of a cluster, where they are missing.
     pub async fn bootstrap(self: &Arc<Self>) -> Result<(), Status> {
         let client = Client::new(self.clone(), Caller::administrator(), "kube-apiserver");
-        for (resource, object) in first_objects() {
-            if client
-                .get_stored(resource, object.namespace(), object.name())?
-                .is_none()
-            {
-                client.create(resource, object).await?;
-            }
+        // Namespaces come before what is in them; beyond that, everything at once is one write to the disk.
+        let (namespaces, others): (Vec<_>, Vec<_>) = first_objects()
+            .into_iter()
+            .partition(|(resource, _)| *resource == ("", "namespaces"));
+        for objects in [namespaces, others] {
+            let making = objects.into_iter().map(|(resource, object)| {
+                let client = &client;
+                async move {
+                    let known = client.get_stored(resource, object.namespace(), object.name())?;
+                    if known.is_none() {
+                        client.create(resource, object).await?;
+                    }
+                    Ok::<(), Status>(())
+                }
+            });
+            try_join_all(making).await?;
         }
         self.bootstrap_policy().await
     }
@@ -118,9 +128,7 @@ pub async fn publish(api: &Arc<Api>, listens: SocketAddr) -> Result<(), Status> 
     let patch = json!({"spec": {"ports": [
         {"name": "https", "port": 443, "protocol": "TCP", "targetPort": listens.port()},
     ]}});
-    client
-        .merge(("", "services"), "default", "kubernetes", "", &patch)
-        .await?;
+    let service = client.merge(("", "services"), "default", "kubernetes", "", &patch);
     let ports = json!([{"name": "https", "port": listens.port(), "protocol": "TCP"}]);
     let address = listens.ip().to_string();
     let slice = json!({
@@ -137,12 +145,9 @@ pub async fn publish(api: &Arc<Api>, listens: SocketAddr) -> Result<(), Status> 
         "metadata": {"labels": {"endpointslice.kubernetes.io/skip-mirror": "true"}},
         "subsets": [{"addresses": [{"ip": address}], "ports": ports}],
     });
-    for (resource, object) in [
-        (ResourceKey::new("discovery.k8s.io", "endpointslices"), slice),
-        (ResourceKey::new("", "endpoints"), endpoints),
-    ] {
-        put(api, &resource, object).await?;
-    }
+    let slices = ResourceKey::new("discovery.k8s.io", "endpointslices");
+    let others = ResourceKey::new("", "endpoints");
+    try_join3(service, put(api, &slices, slice), put(api, &others, endpoints)).await?;
     Ok(())
 }
 

@@ -479,3 +479,31 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_list_from_written_items_is_the_list_written_as_a_whole() {
+    for count in [0, 1, 2, 300] {
+        let items: Vec<Value> = (0..count)
+            .map(|number| {
+                json!({
+                    "apiVersion": "v1", "kind": "ConfigMap",
+                    "metadata": {"name": format!("map-{number}"), "creationTimestamp": "2026-01-01T00:00:00Z"},
+                    "data": {"key": "x".repeat(number)},
+                })
+            })
+            .collect();
+        let metadata = json!({"resourceVersion": "7", "continue": "later", "remainingItemCount": 3});
+        let whole = json!({
+            "apiVersion": "v1", "kind": "ConfigMapList", "metadata": metadata, "items": items,
+        });
+        let written: Vec<Vec<u8>> = items.iter().map(|item| encode_item(item).unwrap()).collect();
+        let list = EncodedList::new("v1", "ConfigMapList", &metadata, written.iter().map(Vec::len)).unwrap();
+        let mut joined = list.head.clone();
+        for item in &written {
+            joined.extend_from_slice(&list.before_item(item.len()));
+            joined.extend_from_slice(item);
+        }
+        joined.extend_from_slice(&list.tail);
+        assert_eq!(joined, encode(&whole).unwrap(), "with {count} items");
+    }
+}

@@ -40,6 +40,9 @@ const MAX_HEADERS: usize = 2048;
 /// How many requests one HTTP/2 connection may have open: a client has a watch for each kind, all on one connection.
 const MAX_STREAMS: u32 = 1000;
 
+/// How much of an answer waits for a slow client on an HTTP/2 connection: thousands of watchers have this much each.
+const SEND_BUFFER: usize = 64 * 1024;
+
 /// How long running requests may take to end after the server was told to stop.
 const STOP_GRACE: Duration = Duration::from_secs(10);
 
@@ -137,6 +140,7 @@ async fn converse(
         .timer(TokioTimer::new())
         .keep_alive_interval(KEEP_ALIVE)
         .max_concurrent_streams(MAX_STREAMS)
+        .max_send_buf_size(SEND_BUFFER)
         .max_header_list_size(u32::try_from(MAX_HEAD_BYTES).unwrap_or(u32::MAX));
     let service = service_fn(move |request: Request<Incoming>| {
         let (api, peer, stopping) = (api.clone(), peer.clone(), stopping.clone());

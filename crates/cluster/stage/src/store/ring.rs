@@ -9,8 +9,8 @@ use super::stored::Stored;
 
 /// How many ways of writing an event for the wire are kept with it.
 ///
-/// Three event types in JSON, as Table and as metadata only are nine; most events ever have one or two.
-pub const ENCODINGS: usize = 16;
+/// Three event types, whole in protobuf and as metadata only in both formats, are nine; most events ever have one.
+pub const ENCODINGS: usize = 9;
 
 /// What happened to an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -34,6 +34,8 @@ pub struct Event {
     pub object: Arc<Stored>,
     /// The object before the change.
     pub previous: Option<Arc<Stored>>,
+    /// The first way that somebody wanted, because mostly there is no other.
+    encoded: OnceLock<(usize, Bytes)>,
     encodings: OnceLock<Box<[OnceLock<Bytes>; ENCODINGS]>>,
 }
 
@@ -44,6 +46,7 @@ impl Event {
             kind,
             object,
             previous,
+            encoded: OnceLock::new(),
             encodings: OnceLock::new(),
         }
     }
@@ -57,9 +60,15 @@ impl Event {
     ///
     /// The caller says what each number below [`ENCODINGS`] stands for; others are encoded anew each time.
     pub fn encoded(&self, representation: usize, encode: impl FnOnce() -> Bytes) -> Bytes {
+        let mut encode = Some(encode);
+        let mut write = || encode.take().map(|encode| encode()).unwrap_or_default();
+        let (first, bytes) = self.encoded.get_or_init(|| (representation, write()));
+        if *first == representation {
+            return bytes.clone();
+        }
         match self.encodings.get_or_init(Box::default).get(representation) {
-            Some(slot) => slot.get_or_init(encode).clone(),
-            None => encode(),
+            Some(slot) => slot.get_or_init(write).clone(),
+            None => write(),
         }
     }
 

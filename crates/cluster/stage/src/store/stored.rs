@@ -1,6 +1,6 @@
 //! One version of an object, as it is stored.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use serde::Deserialize;
@@ -29,6 +29,8 @@ pub struct Stored {
     /// Whether it has a `metadata.deletionTimestamp`.
     pub deleting: bool,
     revision_at: u32,
+    /// A boxed one, because most objects never have it.
+    binary: OnceLock<Option<Box<Bytes>>>,
 }
 
 impl Stored {
@@ -61,6 +63,7 @@ impl Stored {
             generation,
             deleting,
             revision_at,
+            binary: OnceLock::new(),
         }
     }
 
@@ -76,6 +79,7 @@ impl Stored {
             generation: self.generation,
             deleting: self.deleting,
             revision_at: self.revision_at,
+            binary: OnceLock::new(),
         }
     }
 
@@ -101,6 +105,15 @@ impl Stored {
         let end = memchr::memchr(b'"', rest)?;
         let api_version = std::str::from_utf8(&rest[..end]).ok()?;
         Some((api_version, rest[end..].strip_prefix(b"\",")?))
+    }
+
+    /// Returns the object in another form than JSON, which `encode` writes at first use; `None` if it can't.
+    ///
+    /// There is one such form: lists of many objects are put together from it.
+    pub fn binary(&self, encode: impl FnOnce(&Value) -> Option<Vec<u8>>) -> Option<&Bytes> {
+        self.binary
+            .get_or_init(|| encode(&self.value()).map(|bytes| Box::new(Bytes::from(bytes))))
+            .as_deref()
     }
 
     /// Parses the JSON.

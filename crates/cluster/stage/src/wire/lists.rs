@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::{BufMut as _, Bytes, BytesMut};
 use futures_util::stream;
 use http_body::Frame;
+use schema::protobuf::{self, EncodedList};
 use serde_json::{Map, Value, json};
 
 use super::negotiation::{Accepted, Format, Shape};
@@ -17,7 +18,7 @@ use crate::status::Status;
 use crate::store::Stored;
 
 /// How much of a list is put together at a time: enough to be quick, little enough that many lists at once stay small.
-const CHUNK: usize = 256 * 1024;
+const CHUNK: usize = 128 * 1024;
 
 /// Answers a list.
 pub async fn answer(
@@ -29,15 +30,21 @@ pub async fn answer(
 ) -> Result<Body, Status> {
     let resource = &place.resource;
     let metadata = list_metadata(&page);
-    let plain = accepted.format == Format::Json && accepted.shape == Shape::Whole && !accepted.pretty;
-    if plain
+    let whole_as_stored = accepted.shape == Shape::Whole
+        && !accepted.pretty
         && page
             .items
             .iter()
-            .all(|item| api.is_served_as_stored(resource, item))
-    {
+            .all(|item| api.is_served_as_stored(resource, item));
+    if whole_as_stored && accepted.format == Format::Json {
         let metadata = whole_metadata(resource, metadata);
         return Ok(stored_list(resource, &metadata, page.items));
+    }
+    if whole_as_stored
+        && accepted.format == Format::Protobuf
+        && let Some(body) = binary_list(resource, &metadata, &page.items)
+    {
+        return Ok(body);
     }
     let objects = api.all_served(resource, &page.items).await?;
     let value = whole(resource, objects, metadata, accepted, included);
@@ -106,46 +113,88 @@ fn stored_list(resource: &Resource, metadata: &Value, items: Vec<Arc<Stored>>) -
     let writing = Writing {
         pending: head.into_bytes(),
         items: items.into_iter(),
-        typed,
-        first: true,
-        ended: false,
-    };
-    stream_body(stream::unfold(writing, |mut writing| async move {
-        let chunk = writing.next_chunk()?;
-        Some((Ok(Frame::data(chunk)), writing))
-    }))
-}
-
-/// A list while it is written: never more of it in memory than a chunk.
-struct Writing {
-    pending: Vec<u8>,
-    items: std::vec::IntoIter<Arc<Stored>>,
-    typed: bool,
-    first: bool,
-    ended: bool,
-}
-
-impl Writing {
-    fn next_chunk(&mut self) -> Option<Bytes> {
-        if self.ended {
-            return None;
-        }
-        let mut chunk = BytesMut::from(&*std::mem::take(&mut self.pending));
-        while chunk.len() < CHUNK {
-            let Some(item) = self.items.next() else {
-                chunk.put_slice(b"]}\n");
-                self.ended = true;
-                break;
-            };
-            if !std::mem::take(&mut self.first) {
+        append: move |chunk: &mut BytesMut, item: &Arc<Stored>, first: bool| {
+            if !first {
                 chunk.put_u8(b',');
             }
-            if self.typed {
+            if typed {
                 chunk.put_slice(&item.bytes);
             } else {
                 chunk.put_u8(b'{');
                 chunk.put_slice(item.after_type());
             }
+        },
+        tail: b"]}\n".to_vec(),
+        first: true,
+        ended: false,
+    };
+    writing.into_body()
+}
+
+/// Returns a list in the binary form, from what its objects are in that form; `None` where it has to be written as a
+/// whole.
+fn binary_list(resource: &Resource, metadata: &Value, items: &[Arc<Stored>]) -> Option<Body> {
+    let encode = |value: &Value| protobuf::encode_item(value).ok();
+    let written: Vec<Bytes> = items
+        .iter()
+        .map(|item| item.binary(encode).cloned())
+        .collect::<Option<_>>()?;
+    let list = EncodedList::new(
+        &resource.api_version(),
+        &resource.list_kind,
+        metadata,
+        written.iter().map(Bytes::len),
+    )
+    .ok()?;
+    let writing = Writing {
+        pending: list.head.clone(),
+        tail: list.tail.clone(),
+        items: written.into_iter(),
+        append: move |chunk: &mut BytesMut, item: &Bytes, _first: bool| {
+            chunk.put_slice(&list.before_item(item.len()));
+            chunk.put_slice(item);
+        },
+        first: true,
+        ended: false,
+    };
+    Some(writing.into_body())
+}
+
+/// A list while it is written: never more of it in memory than a chunk.
+struct Writing<I, A> {
+    pending: Vec<u8>,
+    items: std::vec::IntoIter<I>,
+    append: A,
+    tail: Vec<u8>,
+    first: bool,
+    ended: bool,
+}
+
+impl<I, A> Writing<I, A>
+where
+    I: Send + 'static,
+    A: Fn(&mut BytesMut, &I, bool) + Send + 'static,
+{
+    fn into_body(self) -> Body {
+        stream_body(stream::unfold(self, |mut writing| async move {
+            let chunk = writing.next_chunk()?;
+            Some((Ok(Frame::data(chunk)), writing))
+        }))
+    }
+
+    fn next_chunk(&mut self) -> Option<Bytes> {
+        if self.ended {
+            return None;
+        }
+        let mut chunk = BytesMut::with_capacity(CHUNK + CHUNK / 4);
+        chunk.put_slice(&std::mem::take(&mut self.pending));
+        while chunk.len() < CHUNK {
+            let Some(item) = self.items.next() else {
+                chunk.put_slice(&self.tail);
+                self.ended = true;
+                break;
+            };
+            (self.append)(&mut chunk, &item, std::mem::take(&mut self.first));
         }
         Some(chunk.freeze())
     }

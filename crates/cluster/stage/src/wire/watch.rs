@@ -1,6 +1,7 @@
 //! Changes as they happen, one JSON object after the other.
 
 use std::collections::VecDeque;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use bytes::{BufMut as _, Bytes, BytesMut};
 use futures_util::stream;
 use http_body::Frame;
 use serde_json::{Value, json};
-use tokio::time::Instant;
+use tokio::time::{Instant, Sleep};
 
 use super::negotiation::{Accepted, Format, Shape};
 use super::{Body, representation, stream_body};
@@ -29,8 +30,15 @@ const BOOKMARK_PERIOD: Duration = Duration::from_mins(1);
 /// How long before its end a watcher is told how far it is, so that it can go on from there.
 const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 
-/// How many events go into one write at most.
+/// How many events are taken at a time at most.
 const BATCH: usize = 256;
+
+/// How many bytes go into one write, as far as they are from several events: enough to be quick, little enough that
+/// thousands of watchers who don't read stay small.
+const WRITE: usize = 32 * 1024;
+
+/// How large an object is that goes alone: all watchers share its bytes then, instead of copying them.
+const ALONE: usize = 16 * 1024;
 
 struct Watching {
     api: Arc<Api>,
@@ -41,12 +49,18 @@ struct Watching {
     /// Tells when other kinds are served: the watch of a kind ends with its definition.
     served: tokio::sync::watch::Receiver<u64>,
     /// What is sent before events are: the present state.
-    waiting: VecDeque<Bytes>,
+    present: Present,
+    /// Events that were taken and don't fit into the last write.
+    taken: VecDeque<Arc<Event>>,
+    /// What is written and not sent.
+    written: Written,
     /// Sent after the present state, where the client asked for it.
     end_of_initial_events: bool,
-    /// When the watcher is told next how far it is; `None` where it doesn't want to know.
-    next_bookmark: Option<Instant>,
+    /// Whether the watcher wants to be told how far it is.
+    bookmarks: bool,
     ends: Instant,
+    /// Rings at the next bookmark or at the end: one that stays, because setting one up for each event is dear.
+    alarm: Pin<Box<Sleep>>,
     over: bool,
     /// A table has its columns only in the first row of a watch.
     columns_sent: bool,
@@ -77,14 +91,23 @@ pub async fn answer(
         api.refuse_future(named)?;
     }
     let namespace = (!place.namespace.is_empty()).then_some(place.namespace.as_str());
-    let mut waiting = VecDeque::new();
+    let mut present = Present::default();
     let mut columns_sent = false;
     let since = if shows_state {
         let page = api.list(place, &filter, &ListOptions::default())?;
-        for item in &page.items {
-            let frame = frame(api, &place.resource, &accepted, "ADDED", item, !columns_sent).await?;
-            columns_sent = true;
-            waiting.push_back(frame);
+        let as_stored = page
+            .items
+            .iter()
+            .all(|item| api.is_served_as_stored(&place.resource, item));
+        if as_stored || place.resource.custom().is_none() {
+            present.objects = page.items.into_iter();
+        } else {
+            // A conversion may fail, and then so does the request.
+            for item in &page.items {
+                let frame = frame(api, &place.resource, &accepted, "ADDED", item, !columns_sent).await?;
+                columns_sent = true;
+                present.frames.push_back(frame);
+            }
         }
         page.revision
     } else {
@@ -111,6 +134,10 @@ pub async fn answer(
         served.mark_changed();
     }
     let now = Instant::now();
+    let ends = now + life;
+    let first_bookmark = options
+        .allow_bookmarks
+        .then(|| now + BOOKMARK_PERIOD.min(life.saturating_sub(LAST_BOOKMARK).max(Duration::from_millis(1))));
     let watching = Watching {
         api: api.clone(),
         resource: place.resource.clone(),
@@ -118,12 +145,13 @@ pub async fn answer(
         accepted,
         watch,
         served,
-        waiting,
+        present,
+        taken: VecDeque::new(),
+        written: Written::default(),
         end_of_initial_events: initial == Some(true),
-        next_bookmark: options.allow_bookmarks.then(|| {
-            now + BOOKMARK_PERIOD.min(life.saturating_sub(LAST_BOOKMARK).max(Duration::from_millis(1)))
-        }),
-        ends: now + life,
+        bookmarks: options.allow_bookmarks,
+        ends,
+        alarm: Box::pin(tokio::time::sleep_until(first_bookmark.unwrap_or(ends))),
         over: false,
         columns_sent,
     };
@@ -137,34 +165,25 @@ pub async fn answer(
 impl Watching {
     async fn next(&mut self) -> Option<Bytes> {
         loop {
+            if let Some(bytes) = self.written.take() {
+                return Some(bytes);
+            }
             if self.over {
                 return None;
             }
-            if !self.waiting.is_empty() {
-                let mut bytes = BytesMut::new();
-                while let Some(frame) = self.waiting.pop_front() {
-                    bytes.put(frame);
-                    if bytes.len() >= 64 * 1024 {
-                        break;
-                    }
-                }
-                return Some(bytes.freeze());
+            if self.write_present().await || self.write_taken().await {
+                continue;
             }
             if self.end_of_initial_events {
                 self.end_of_initial_events = false;
-                if self.next_bookmark.is_some() {
+                if self.bookmarks {
                     return Some(self.bookmark(true));
                 }
             }
             tokio::select! {
                 biased;
                 events = self.watch.next_batch(BATCH) => match events {
-                    Ok(events) => {
-                        let bytes = self.encode(&events).await;
-                        if !bytes.is_empty() {
-                            return Some(bytes);
-                        }
-                    }
+                    Ok(events) => self.taken = events.into(),
                     Err(WatchEnd::Expired(expired)) => {
                         self.over = true;
                         let status = Status::expired(format!(
@@ -175,49 +194,66 @@ impl Watching {
                     }
                     Err(WatchEnd::Closed) => return None,
                 },
-                () = tokio::time::sleep_until(self.ends) => return None,
                 _ = self.served.changed(), if self.resource.custom().is_some() => {
                     if !self.api.resources.still_serves(&self.resource) {
                         return None;
                     }
                 }
-                () = tokio::time::sleep_until(self.next_bookmark.unwrap_or(self.ends)), if self.next_bookmark.is_some() => {
+                () = self.alarm.as_mut() => {
                     let now = Instant::now();
+                    if now >= self.ends {
+                        return None;
+                    }
                     let last = self.ends.checked_sub(LAST_BOOKMARK).unwrap_or(now);
-                    let next = if now < last { (now + BOOKMARK_PERIOD).min(last) } else { self.ends + BOOKMARK_PERIOD };
-                    self.next_bookmark = Some(next);
+                    let next = if now < last { (now + BOOKMARK_PERIOD).min(last) } else { self.ends };
+                    self.alarm.as_mut().reset(next);
                     return Some(self.bookmark(false));
                 }
             }
         }
     }
 
-    async fn encode(&mut self, events: &[Arc<Event>]) -> Bytes {
-        let mut single = Bytes::new();
-        let mut several = BytesMut::new();
-        for event in events {
-            let Some(kind) = self.shown_as(event) else {
-                continue;
-            };
-            let Some(bytes) = self.event_frame(event, kind).await else {
-                self.over = true;
-                break;
-            };
-            if single.is_empty() && several.is_empty() {
-                single = bytes;
+    /// Writes the next part of the present state; returns whether there was something left of it.
+    async fn write_present(&mut self) -> bool {
+        let mut some = false;
+        while self.written.length < WRITE && !self.over {
+            if let Some(frame) = self.present.frames.pop_front() {
+                self.written.put(&frame);
+            } else if let Some(object) = self.present.objects.next() {
+                self.write_object(&object).await;
             } else {
-                if several.is_empty() {
-                    several.reserve(bytes.len() * events.len() + single.len());
-                    several.put(std::mem::take(&mut single));
-                }
-                several.put(bytes);
+                return some;
+            }
+            some = true;
+        }
+        some
+    }
+
+    async fn write_object(&mut self, object: &Arc<Stored>) {
+        if is_plain(&self.accepted) && self.api.is_served_as_stored(&self.resource, object) {
+            self.written.put_plain("ADDED", &object.bytes);
+            return;
+        }
+        let first = !std::mem::replace(&mut self.columns_sent, true);
+        let frame = frame(&self.api, &self.resource, &self.accepted, "ADDED", object, first).await;
+        match frame {
+            Ok(frame) => self.written.put(&frame),
+            Err(_) => self.over = true,
+        }
+    }
+
+    /// Writes the next of the taken events; returns whether there was one.
+    async fn write_taken(&mut self) -> bool {
+        let some = !self.taken.is_empty();
+        while self.written.length < WRITE
+            && let Some(event) = self.taken.pop_front()
+        {
+            if let Some(kind) = self.shown_as(&event) {
+                self.written.expect(self.taken.len());
+                self.write_event(&event, kind).await;
             }
         }
-        if several.is_empty() {
-            single
-        } else {
-            several.freeze()
-        }
+        some
     }
 
     /// Returns how the watcher sees an event: an object that comes into a selection is new, one that leaves is gone.
@@ -238,7 +274,7 @@ impl Watching {
         }
     }
 
-    async fn event_frame(&mut self, event: &Event, kind: EventKind) -> Option<Bytes> {
+    async fn write_event(&mut self, event: &Event, kind: EventKind) {
         let name = match kind {
             EventKind::Added => "ADDED",
             EventKind::Modified => "MODIFIED",
@@ -246,20 +282,35 @@ impl Watching {
         };
         // What leaves a selection is shown as it was when it was in it, at the revision of the change.
         let left = kind == EventKind::Deleted && event.kind != EventKind::Deleted;
-        let plain = self.accepted.format == Format::Json && self.accepted.shape == Shape::Whole;
-        if plain && !left && self.api.is_served_as_stored(&self.resource, &event.object) {
-            let slot = kind as usize;
-            return Some(event.encoded(slot, || plain_frame(name, &event.object.bytes)));
+        if !left && self.api.is_served_as_stored(&self.resource, &event.object) {
+            if is_plain(&self.accepted) {
+                self.written.put_plain(name, &event.object.bytes);
+                return;
+            }
+            if let Some(form) = shared_form(&self.accepted) {
+                let slot = form * EVENT_KINDS + kind as usize;
+                // What is served as it is stored is the same for all who see it in one form.
+                let frame = event.encoded(slot, || {
+                    let shown =
+                        representation::watched(&self.resource, &self.accepted, event.object.value(), false);
+                    value_frame(&self.accepted, name, &shown)
+                });
+                self.written.put(&frame);
+                return;
+            }
         }
         let object = match (&event.previous, left) {
             (Some(previous), true) => Arc::new(previous.at_revision(event.revision)),
             _ => event.object.clone(),
         };
-        let first = !self.columns_sent;
-        self.columns_sent = true;
-        frame(&self.api, &self.resource, &self.accepted, name, &object, first)
-            .await
-            .ok()
+        let first = !std::mem::replace(&mut self.columns_sent, true);
+        match frame(&self.api, &self.resource, &self.accepted, name, &object, first).await {
+            Ok(frame) => self.written.put(&frame),
+            Err(_) => {
+                self.over = true;
+                self.taken.clear();
+            }
+        }
     }
 
     fn bookmark(&self, end_of_initial_events: bool) -> Bytes {
@@ -290,6 +341,99 @@ fn plain_frame(name: &str, object: &[u8]) -> Bytes {
     bytes.freeze()
 }
 
+/// What is there when a watch begins, as far as it wasn't sent.
+#[derive(Default)]
+struct Present {
+    /// Objects, which are written when their turn comes.
+    objects: std::vec::IntoIter<Arc<Stored>>,
+    /// What is written already.
+    frames: VecDeque<Bytes>,
+}
+
+/// What was written and not sent yet: small pieces become one, large ones stay as they are.
+#[derive(Default)]
+struct Written {
+    full: VecDeque<Bytes>,
+    filling: BytesMut,
+    /// How much it is in all.
+    length: usize,
+    /// How many more events are likely to follow.
+    following: usize,
+}
+
+impl Written {
+    fn expect(&mut self, following: usize) {
+        self.following = following;
+    }
+
+    fn put(&mut self, bytes: &Bytes) {
+        self.length += bytes.len();
+        if bytes.len() >= ALONE {
+            self.fill_up();
+            self.full.push_back(bytes.clone());
+            return;
+        }
+        if self.filling.capacity() == 0 {
+            let likely = bytes.len().saturating_mul(self.following + 1);
+            self.filling.reserve(likely.min(WRITE + ALONE));
+        }
+        self.filling.put_slice(bytes);
+    }
+
+    fn put_text(&mut self, text: &'static str) {
+        self.length += text.len();
+        self.filling.put_slice(text.as_bytes());
+    }
+
+    /// Writes an event whose object is there as JSON.
+    fn put_plain(&mut self, name: &'static str, object: &Bytes) {
+        if self.filling.capacity() == 0 && object.len() < ALONE {
+            let likely = (object.len() + 40).saturating_mul(self.following + 1);
+            self.filling.reserve(likely.min(WRITE + ALONE));
+        }
+        self.put_text("{\"type\":\"");
+        self.put_text(name);
+        self.put_text("\",\"object\":");
+        self.put(object);
+        self.put_text("}\n");
+    }
+
+    fn fill_up(&mut self) {
+        if !self.filling.is_empty() {
+            self.full.push_back(std::mem::take(&mut self.filling).freeze());
+        }
+    }
+
+    /// Takes the next piece to send.
+    fn take(&mut self) -> Option<Bytes> {
+        if self.full.is_empty() {
+            self.fill_up();
+        }
+        let bytes = self.full.pop_front()?;
+        self.length -= bytes.len();
+        Some(bytes)
+    }
+}
+
+/// Returns whether objects are sent as they are stored.
+fn is_plain(accepted: &Accepted) -> bool {
+    accepted.format == Format::Json && accepted.shape == Shape::Whole
+}
+
+/// How many kinds of events there are.
+const EVENT_KINDS: usize = 3;
+
+/// Returns the number of a form in which many watchers see the same bytes; `None` for one that depends on the watcher:
+/// tables tell ages.
+fn shared_form(accepted: &Accepted) -> Option<usize> {
+    match (accepted.format, &accepted.shape) {
+        (Format::Protobuf, Shape::Whole) => Some(0),
+        (Format::Json, Shape::Metadata) => Some(1),
+        (Format::Protobuf, Shape::Metadata) => Some(2),
+        _ => None,
+    }
+}
+
 async fn frame(
     api: &Api,
     resource: &Resource,
@@ -298,10 +442,7 @@ async fn frame(
     stored: &Arc<Stored>,
     first: bool,
 ) -> Result<Bytes, Status> {
-    if accepted.format == Format::Json
-        && accepted.shape == Shape::Whole
-        && api.is_served_as_stored(resource, stored)
-    {
+    if is_plain(accepted) && api.is_served_as_stored(resource, stored) {
         return Ok(plain_frame(name, &stored.bytes));
     }
     let object = api.served(resource, stored).await?;
