@@ -79,20 +79,23 @@ fn every_limit_on_the_page_is_in_the_code() {
         "only these limits were found on the page: {limits:?}"
     );
     let packages = ["chart", "image", "catalog", "patch", "stage"];
-    let missing = packages.map(|package| (package, limits.iter().filter(|limit| limit.package == package).count()));
-    assert!(missing.iter().all(|(_, count)| *count > 2), "some crates have no limits on the page: {missing:?}");
+    let missing = packages.map(|package| {
+        (
+            package,
+            limits.iter().filter(|limit| limit.package == package).count(),
+        )
+    });
+    assert!(
+        missing.iter().all(|(_, count)| *count > 2),
+        "some crates have no limits on the page: {missing:?}"
+    );
     let wrong: Vec<String> = limits
         .iter()
         .filter(|limit| {
             let folder = package_folder(root, &limit.package);
             !folder.is_some_and(|folder| sources(&folder).iter().any(|source| says(source, limit)))
         })
-        .map(|limit| {
-            format!(
-                "{} has no {} = {}",
-                limit.package, limit.name, limit.expression
-            )
-        })
+        .map(|limit| format!("{} has no {} = {}", limit.package, limit.name, limit.expression))
         .collect();
     assert!(
         wrong.is_empty(),

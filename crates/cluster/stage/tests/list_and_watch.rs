@@ -1,6 +1,6 @@
 //! Any interleaving of lists, watches, writes and compactions rebuilds what is stored, through the API.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -323,7 +323,7 @@ async fn run(world: &World, selective: bool, steps: Vec<Step>) {
     };
     let mut history = History::default();
     let mut contents = 0;
-    let mut there = BTreeMap::new();
+    let mut there = BTreeSet::new();
     for step in steps {
         match step {
             Step::Put { name, selected } => {
@@ -338,9 +338,9 @@ async fn run(world: &World, selective: bool, steps: Vec<Step>) {
                     &mut history,
                 )
                 .await;
-                there.insert(name, ());
+                there.insert(name);
             }
-            Step::Delete { name } if there.remove(&name).is_some() => {
+            Step::Delete { name } if there.remove(&name) => {
                 let path = format!("{all}/object-{name}");
                 let (code, gone) = world.call(Method::DELETE, &path, &Value::Null).await;
                 assert_eq!(code, 200, "{gone}");

@@ -267,7 +267,8 @@ async fn an_alias_bomb_is_refused(c: &Context) {
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: bomb}\ndata:\n  l0: &l0 [x]\n".to_owned();
     for level in 1..12 {
         let below = vec![format!("*l{}", level - 1); 9].join(",");
-        bomb += &format!("  l{level}: &l{level} [{below}]\n");
+        let name = format!("l{level}");
+        bomb.extend(["  ", &name, ": &", &name, " [", &below, "]\n"]);
     }
     c.post("configmaps", &Value::Null)
         .body("application/yaml", bomb.clone())

@@ -29,6 +29,7 @@ impl Impatience {
 pub(super) struct Impatient<S> {
     stream: S,
     impatience: Impatience,
+    patience: Duration,
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
@@ -38,6 +39,7 @@ impl<S> Impatient<S> {
         let patient = Self {
             stream,
             impatience: impatience.clone(),
+            patience: WATCHER_PATIENCE,
             stalled: None,
         };
         (patient, impatience)
@@ -49,9 +51,10 @@ impl<S> Impatient<S> {
             self.stalled = None;
             return outcome;
         }
+        let patience = self.patience;
         let stalled = self
             .stalled
-            .get_or_insert_with(|| Box::pin(tokio::time::sleep(WATCHER_PATIENCE)));
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep(patience)));
         ready!(stalled.as_mut().poll(context));
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
@@ -105,12 +108,15 @@ mod tests {
 
     use super::*;
 
-    #[tokio::test(start_paused = true)]
+    /// Long for the test's own steps, short for whoever waits for it.
+    const PATIENCE: Duration = Duration::from_millis(200);
+
+    #[tokio::test]
     async fn a_watcher_that_reads_nothing_is_dropped_and_others_are_waited_for() {
         let (near, mut far) = tokio::io::duplex(16);
         let (mut stream, impatience) = Impatient::new(near);
-        let long = WATCHER_PATIENCE * 100;
-        let written = tokio::time::timeout(long, stream.write_all(&[0; 64])).await;
+        stream.patience = PATIENCE;
+        let written = tokio::time::timeout(PATIENCE * 3, stream.write_all(&[0; 64])).await;
         assert!(
             written.is_err(),
             "a reader of something else has all the time there is"
@@ -121,12 +127,14 @@ mod tests {
         // Whoever reads a little from time to time is slow, and not gone.
         let reader = tokio::spawn(async move {
             let mut read = 0;
-            let mut byte = [0; 1];
-            while far.read(&mut byte).await.is_ok_and(|count| count > 0) {
-                read += 1;
-                tokio::time::sleep(WATCHER_PATIENCE / 2).await;
+            let mut bytes = [0; 16];
+            loop {
+                match far.read(&mut bytes).await {
+                    Ok(count) if count > 0 => read += count,
+                    _ => break read,
+                }
+                tokio::time::sleep(PATIENCE / 8).await;
             }
-            read
         });
         stream.write_all(&[0; 64]).await.expect("somebody reads");
         drop(stream);

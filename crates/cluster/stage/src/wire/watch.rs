@@ -40,6 +40,10 @@ const WRITE: usize = 32 * 1024;
 /// How large an object is that goes alone: all watchers share its bytes then, instead of copying them.
 const ALONE: usize = 16 * 1024;
 
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a wish or a fact of its own, not a state"
+)]
 struct Watching {
     api: Arc<Api>,
     resource: Arc<Resource>,
@@ -304,12 +308,12 @@ impl Watching {
             _ => event.object.clone(),
         };
         let first = !std::mem::replace(&mut self.columns_sent, true);
-        match frame(&self.api, &self.resource, &self.accepted, name, &object, first).await {
-            Ok(frame) => self.written.put(&frame),
-            Err(_) => {
-                self.over = true;
-                self.taken.clear();
-            }
+        let frame = frame(&self.api, &self.resource, &self.accepted, name, &object, first);
+        if let Ok(frame) = frame.await {
+            self.written.put(&frame);
+        } else {
+            self.over = true;
+            self.taken.clear();
         }
     }
 

@@ -16,7 +16,10 @@ fn mode(path: &Path) -> u32 {
 fn is_private(world: &World, folders: &[&str]) {
     for file in world.files() {
         assert_eq!(mode(&world.path(&file)), 0o600, "{file}");
-        assert!(!file.ends_with(".new"), "{file} was left behind");
+        assert!(
+            Path::new(&file).extension() != Some("new".as_ref()),
+            "{file} was left behind"
+        );
     }
     for folder in folders {
         assert_eq!(mode(&world.path(folder)), 0o700, "{folder}");

@@ -24,7 +24,7 @@ const CLIENTS: usize = 32;
 const NAMES: usize = 24;
 
 /// How long anything may take that happens by itself.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// What a client knows of one of its objects.
 #[derive(Debug, Clone)]
@@ -211,10 +211,10 @@ async fn list(place: &Place) -> (BTreeMap<String, Value>, u64) {
                 assert!(objects.insert(name, item).is_none(), "an object is there twice");
             }
         }
-        token = list["metadata"]["continue"]
+        list["metadata"]["continue"]
             .as_str()
             .unwrap_or_default()
-            .to_owned();
+            .clone_into(&mut token);
         if token.is_empty() {
             return (objects, version(&list));
         }

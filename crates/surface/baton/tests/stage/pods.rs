@@ -13,8 +13,8 @@ use image::manifest;
 use image::program::BUILT_BY_BATON_LABEL;
 use serde_json::{Value, json};
 
+use super::running::{Running, client, kubeconfig};
 use super::world::World;
-use super::{Running, client, kubeconfig};
 
 const IMAGE: &str = "example.com/team/program:1";
 
@@ -166,7 +166,7 @@ fn a_pod_of_an_image_that_baton_built_is_a_process_from_its_start_to_its_end() {
     let world = World::new();
     build_image(&world);
     let arguments = ["--data-dir", "data", "--images", "dist"];
-    let mut running = Running::start(&world, &arguments);
+    let running = Running::start(&world, &arguments);
     let data = fs::canonicalize(world.path("data")).expect("a folder");
     let administrator = Administrator::of(&world, &running);
     let port = std::net::TcpListener::bind("127.0.0.1:0")
@@ -200,8 +200,7 @@ fn a_pod_of_an_image_that_baton_built_is_a_process_from_its_start_to_its_end() {
     );
 
     // A server that is killed takes the processes with it, and the next one starts them again.
-    running.process.kill().expect("killed");
-    running.process.wait().expect("an end");
+    running.kill();
     until("no process is left behind", || {
         processes(&data).is_empty().then_some(())
     });
