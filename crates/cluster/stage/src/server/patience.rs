@@ -56,6 +56,7 @@ impl<S> Impatient<S> {
             .stalled
             .get_or_insert_with(|| Box::pin(tokio::time::sleep(patience)));
         ready!(stalled.as_mut().poll(context));
+        self.stalled = None;
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 }

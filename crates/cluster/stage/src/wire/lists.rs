@@ -20,6 +20,9 @@ use crate::store::Stored;
 /// How much of a list is put together at a time: enough to be quick, little enough that many lists at once stay small.
 const CHUNK: usize = 128 * 1024;
 
+/// How large an object usually is, so that short lists don't take a whole chunk.
+const USUAL_ITEM: usize = 2 * 1024;
+
 /// Answers a list.
 pub async fn answer(
     api: &Arc<Api>,
@@ -186,7 +189,8 @@ where
         if self.ended {
             return None;
         }
-        let mut chunk = BytesMut::with_capacity(CHUNK + CHUNK / 4);
+        let expected = self.pending.len() + self.items.len() * USUAL_ITEM + self.tail.len();
+        let mut chunk = BytesMut::with_capacity(expected.min(CHUNK + CHUNK / 4));
         chunk.put_slice(&std::mem::take(&mut self.pending));
         while chunk.len() < CHUNK {
             let Some(item) = self.items.next() else {

@@ -87,8 +87,10 @@ pub(crate) fn client(config: &Value, with_certificate: bool) -> reqwest::Client 
     // A second installation is refused and harmless: the provider is the same.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let authority = decoded(&config["clusters"][0]["cluster"]["certificate-authority-data"]);
+    // A connection for each request: what one watcher leaves unread must not hold up another.
     let mut builder = reqwest::Client::builder()
         .no_proxy()
+        .http1_only()
         .tls_certs_only([reqwest::Certificate::from_pem(&authority).expect("an authority")]);
     if with_certificate {
         let user = &config["users"][0]["user"];

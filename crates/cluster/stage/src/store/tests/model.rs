@@ -50,8 +50,13 @@ fn known(listing: &Listing) -> BTreeMap<Key, String> {
 
 impl Observer {
     fn start(store: &Store, resource: ResourceKey, namespace: Option<&'static str>) -> Self {
-        let listing = store.list(&resource, namespace, None, None, None).unwrap();
-        let watch = store.watch(&resource, namespace, listing.revision).unwrap();
+        // What is remembered may move on between the two, as it may for any client: then one begins anew.
+        let (listing, watch) = loop {
+            let listing = store.list(&resource, namespace, None, None, None).unwrap();
+            if let Ok(watch) = store.watch(&resource, namespace, listing.revision) {
+                break (listing, watch);
+            }
+        };
         Self {
             known: known(&listing),
             resource,
