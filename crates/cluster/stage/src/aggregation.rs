@@ -120,7 +120,7 @@ impl Aggregation {
         all.sort_by(|one, other| {
             (other.group_priority, &one.group, other.version_priority)
                 .cmp(&(one.group_priority, &other.group, one.version_priority))
-                .then_with(|| crate::custom::version_priority(&one.version, &other.version))
+                .then_with(|| version::api_version_priority(&one.version, &other.version))
         });
         all
     }

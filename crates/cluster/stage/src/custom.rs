@@ -13,6 +13,7 @@ use schema::structural::definition::is_condition_true;
 use schema::structural::{self, metadata, name_rules};
 use schema::{FieldError, FieldPath, Schema};
 use serde_json::Value;
+use version::api_version_priority;
 
 use crate::api::Api;
 use crate::api::scale::ScalePaths;
@@ -212,35 +213,6 @@ fn same_wish(new: &Value, old: &Value, has_status: bool) -> bool {
     rest(new) == rest(old)
 }
 
-/// Orders versions as discovery does: stable before beta before alpha, newer before older, anything else last by name.
-pub fn version_priority(one: &str, other: &str) -> Ordering {
-    fn parse(version: &str) -> Option<(u8, u64, u64)> {
-        let rest = version.strip_prefix('v')?;
-        let digits = rest
-            .find(|character: char| !character.is_ascii_digit())
-            .unwrap_or(rest.len());
-        let major = rest[..digits].parse().ok()?;
-        let (stability, minor) = match &rest[digits..] {
-            "" => (2, "0"),
-            stage => {
-                if let Some(minor) = stage.strip_prefix("beta") {
-                    (1, minor)
-                } else {
-                    (0, stage.strip_prefix("alpha")?)
-                }
-            }
-        };
-        let minor = if minor.is_empty() { 0 } else { minor.parse().ok()? };
-        Some((stability, major, minor))
-    }
-    match (parse(one), parse(other)) {
-        (Some(one), Some(other)) => other.cmp(&one),
-        (Some(_), None) => Ordering::Less,
-        (None, Some(_)) => Ordering::Greater,
-        (None, None) => one.cmp(other),
-    }
-}
-
 /// Returns what tells whether a definition makes other kinds than before.
 fn identity(definition: &Value) -> String {
     let accepted = &definition["status"]["acceptedNames"];
@@ -283,8 +255,8 @@ fn default_deprecation(group: &str, version: &str, kind: &str, versions: &[&Valu
         .iter()
         .filter(|other| other["served"] == true && other["deprecated"] != true)
         .filter_map(|other| other["name"].as_str())
-        .filter(|other| version_priority(other, version) == Ordering::Less)
-        .min_by(|one, other| version_priority(one, other));
+        .filter(|other| api_version_priority(other, version) == Ordering::Less)
+        .min_by(|one, other| api_version_priority(one, other));
     let deprecated = api_version(group, version);
     match better {
         Some(better) => format!(

@@ -251,7 +251,7 @@ impl Served {
         for group in &mut served.groups {
             group
                 .versions
-                .sort_by(|(one, _), (other, _)| crate::custom::version_priority(one, other));
+                .sort_by(|(one, _), (other, _)| version::api_version_priority(one, other));
         }
         served
     }
@@ -334,7 +334,7 @@ impl Resources {
         for group in &mut served.groups[built_in_groups..] {
             group
                 .versions
-                .sort_by(|(one, _), (other, _)| crate::custom::version_priority(one, other));
+                .sort_by(|(one, _), (other, _)| version::api_version_priority(one, other));
         }
         let generation = served.generation;
         self.now.store(Arc::new(served));

@@ -7,6 +7,7 @@
 //! Constraint     ^1.2, !=1.3.0 || 2.0 - 2.4                   Masterminds' language: Helm, `spec.version`
 //! Edition        which release of Masterminds/semver to follow
 //! Release        what orders two builds of one version; VersionRelease is both together
+//! v1beta1        the versions of Kubernetes APIs have an order of their own: `api_version_priority`
 //! ```
 //!
 //! Two libraries are followed because users meet both: a catalog's `skipRange` is read by blang/semver, which
@@ -15,6 +16,7 @@
 //!
 //! Versions come from files that anyone may write, so every text has a greatest length and no number overflows.
 
+mod api_version;
 mod constraint;
 mod edition;
 mod identifiers;
@@ -26,6 +28,7 @@ mod spelled;
 mod strict;
 mod version;
 
+pub use api_version::api_version_priority;
 pub use constraint::{Constraint, ConstraintError, MAX_CONSTRAINT_GROUPS, MAX_OLD_CONSTRAINT_BYTES, Refusal};
 pub use constraint::{MAX_CONSTRAINT_BYTES, Reason};
 pub use edition::Edition;
