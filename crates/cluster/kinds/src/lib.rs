@@ -6,10 +6,12 @@
 //! - [`validation`]: what an object may not be, in the words of the API server
 //! - [`conversion`]: one version of a kind as another
 //! - [`columns`]: the columns of `kubectl get`
+//! - [`label_selector`]: which labels an object must have
 
 pub mod columns;
 pub mod conversion;
 pub mod defaults;
+pub mod label_selector;
 pub mod quantity;
 pub mod strategy;
 pub mod table;

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use kinds::label_selector::{LabelSelector, Operator, Requirement};
 use kinds::quantity::Quantity;
 use serde_json::Value;
 
 use super::ledger::Ledger;
 use super::requests::{self, items};
 use crate::object::Object;
-use crate::selectors::labels::{LabelSelector, Operator, Requirement};
 
 /// Why a pod doesn't fit.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,8 +3,7 @@
 use schema::field_error::shown;
 use serde_json::Value;
 
-use super::SelectorError;
-use super::labels::{Operator, Requirement};
+use super::{Operator, Requirement, SelectorError};
 
 fn text<'a>(value: &'a Value, field: &str) -> &'a str {
     value.get(field).and_then(Value::as_str).unwrap_or_default()

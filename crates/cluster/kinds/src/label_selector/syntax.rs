@@ -6,8 +6,7 @@ use schema::field_error::{FieldError, FieldPath};
 use schema::structural::name_rules::label_key;
 use serde_json::Value;
 
-use super::SelectorError;
-use super::labels::{Operator, Requirement};
+use super::{Operator, Requirement, SelectorError};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Token {

@@ -1,4 +1,12 @@
-//! Label selectors: `app=web,tier in (front, back),!canary`.
+//! Which labels an object must have, as text and as kinds hold it.
+//!
+//! ```text
+//! syntax   app=web,tier in (front, back),!canary
+//! object   {matchLabels: …, matchExpressions: …}
+//! ```
+
+mod object;
+mod syntax;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -7,19 +15,15 @@ use schema::field_error::{FieldError, FieldPath};
 use schema::structural::name_rules::{label_key, label_value};
 use serde_json::{Map, Value};
 
-use super::SelectorError;
-use super::label_syntax::parse;
+/// Why a text or an object is no selector, in Kubernetes' words.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct SelectorError(pub String);
 
 /// Labels that a selector can be held against.
 pub trait Labels {
     /// Returns the value of a label.
     fn label(&self, key: &str) -> Option<&str>;
-}
-
-impl Labels for crate::store::Labels {
-    fn label(&self, key: &str) -> Option<&str> {
-        self.get(key)
-    }
 }
 
 impl Labels for BTreeMap<String, String> {
@@ -219,7 +223,7 @@ pub struct LabelSelector {
 impl LabelSelector {
     /// Reads a selector as `labelSelector` parameters have it; the empty text selects everything.
     pub fn parse(text: &str) -> Result<Self, SelectorError> {
-        parse(text).map(Self::of)
+        syntax::parse(text).map(Self::of)
     }
 
     /// Reads a selector object; `null` selects nothing, and one without requirements everything.
@@ -227,7 +231,7 @@ impl LabelSelector {
         if selector.is_null() {
             return Ok(Self::nothing());
         }
-        super::label_object::requirements(selector).map(Self::of)
+        object::requirements(selector).map(Self::of)
     }
 
     /// Returns the selector for objects with exactly these values, as Services and ReplicationControllers select.
