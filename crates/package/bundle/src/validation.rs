@@ -47,6 +47,7 @@ use std::fmt;
 
 use serde_json::Value;
 
+pub use constraint_expression::expression_fault;
 pub use content::OpmChecks;
 pub use context::{
     CATEGORIES_VARIABLE, CONTAINER_TOOLS, INDEX_PATH, ImagePlatforms, KUBERNETES_VERSION, NotAPair,

@@ -7,8 +7,8 @@ const MAXIMUM_BYTES: usize = 2 << 16;
 /// How deep brackets may be nested, so that reading them can't exhaust the stack; cel-go's limit is 250 too.
 const MAXIMUM_DEPTH: usize = 250;
 
-/// Why an expression is not one, or not one that says yes or no; in cel-go's words.
-pub(super) fn fault(rule: &str) -> Option<String> {
+/// Says why the expression of a constraint is not one, or not one that says yes or no; in cel-go's words.
+pub fn expression_fault(rule: &str) -> Option<String> {
     if rule.len() > MAXIMUM_BYTES {
         return Some(format!(
             "olm.constraint value is greater than max constraint size {MAXIMUM_BYTES} bytes"
@@ -239,14 +239,14 @@ mod tests {
             ("dyn(1)", Some("cel expressions must have type Bool")),
             ("properties[0]['type'] == 'a' || properties[0].value.x > 1", None),
         ] {
-            assert_eq!(fault(rule).as_deref(), expected, "{rule}");
+            assert_eq!(expression_fault(rule).as_deref(), expected, "{rule}");
         }
     }
 
     proptest! {
         #[test]
         fn nothing_makes_it_fall(rule in "[a-c0-9()\\[\\]{}.,:?!=<>&|+*/% '\"-]{0,40}") {
-            let _ = fault(&rule);
+            let _ = expression_fault(&rule);
         }
     }
 }

@@ -88,7 +88,7 @@ impl Dependency {
                 if cel.rule.is_empty() {
                     return vec!["The CEL expression is missing".to_owned()];
                 }
-                constraint_expression::fault(&cel.rule)
+                constraint_expression::expression_fault(&cel.rule)
                     .map(|fault| format!("Invalid CEL expression: {fault}"))
                     .into_iter()
                     .collect()
