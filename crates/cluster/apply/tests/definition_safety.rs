@@ -128,6 +128,21 @@ fn a_change_of_the_whole_definition_is_told_in_upstreams_words() {
     }
 }
 
+/// Definitions made at random, and what upstream's checker says of them; where its answer varies from run to run, or its
+/// order does, no row or no order is kept.
+#[test]
+fn random_changes_are_told_in_upstreams_words() {
+    let rows = include_str!("upstream.jsonl").lines();
+    for (index, row) in rows.enumerate() {
+        let row: Value = serde_json::from_str(row).expect("JSON");
+        let found = examine(&row["old"], &row["new"], &Checks::all()).expect("readable definitions");
+        let findings = found.expect("findings").findings;
+        let mut lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
+        lines.sort();
+        assert_eq!(Value::from(lines), row["lines"], "row {}", index + 1);
+    }
+}
+
 #[test]
 fn a_check_that_is_left_out_finds_nothing_and_is_no_unhandled_change() {
     let old = with_property(Some(&json!({"type": "string"})));
@@ -188,6 +203,37 @@ fn a_schema_that_is_none_is_named_with_its_place() {
             .to_string(),
         "converting unstructured to CRD object: CRD \"tests.example.com\": \
          spec.versions[0].schema.openAPIV3Schema.properties.spec.properties.f.type: expected a string, got array"
+    );
+}
+
+#[test]
+fn lists_within_lists_are_compared_in_reasonable_time() {
+    let nested = |levels: usize, leaf: Value| {
+        (0..levels).fold(
+            leaf,
+            |inner, _| json!({"anyOf": [inner, {"type": "string"}], "allOf": [{"not": {}}]}),
+        )
+    };
+    let (old, new) = (
+        nested(50, json!({"format": "a"})),
+        nested(50, json!({"format": "b"})),
+    );
+    let (old, new) = (with_property(Some(&old)), with_property(Some(&new)));
+    let found = examine(&old, &new, &Checks::all())
+        .expect("readable")
+        .expect("findings");
+    assert_eq!(found.findings.len(), 51);
+    assert_eq!(
+        found.findings[0].message,
+        "unhandled changes found (Format \"a\" -> \"b\")"
+    );
+    let deep = with_property(Some(&nested(200, json!({}))));
+    let fault = examine(&deep, &deep, &Checks::all())
+        .expect_err("too deep")
+        .to_string();
+    assert!(
+        fault.ends_with("schemas are nested deeper than 128 levels"),
+        "{fault}"
     );
 }
 

@@ -21,7 +21,7 @@ use super::typed::Typed;
 /// Returns the lines that tell the difference of two schemas; empty where there is none.
 pub(crate) fn difference(old: &Typed, new: &Typed) -> String {
     static SCHEMA_KIND: Kind = Kind::Structure(&SCHEMA);
-    let node = comparison::compare(&SCHEMA_KIND, Some(old), Some(new));
+    let node = comparison::compare(&SCHEMA_KIND, old, new);
     if node.different == 0 {
         return String::new();
     }

@@ -56,12 +56,21 @@ pub(crate) fn compare(old: &Properties<'_>, new: &Properties<'_>) -> Vec<Issue> 
     let mut issues = Vec::new();
     for (path, old) in old {
         let new = new.get(path).copied();
-        let changed = new.is_none_or(|new| !without(old, &CHILDREN).means(&without(new, &CHILDREN)));
+        let changed = new.is_none_or(|new| !means_the_same_alone(old, new));
         if changed {
             compare_property(path, old, new.unwrap_or(&nothing), &mut issues);
         }
     }
     issues
+}
+
+/// Returns whether two schemas mean the same apart from those that have paths of their own.
+fn means_the_same_alone(old: &Typed, new: &Typed) -> bool {
+    let (Typed::Structure(old), Typed::Structure(new)) = (old, new) else {
+        return old.means(new);
+    };
+    let mut fields = SCHEMA.fields.iter().zip(old.iter().zip(new));
+    fields.all(|(field, (old, new))| CHILDREN.contains(&field.name) || old.means(new))
 }
 
 fn without(schema: &Typed, names: &[&str]) -> Typed {
