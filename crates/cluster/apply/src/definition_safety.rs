@@ -15,6 +15,7 @@ mod definition;
 mod difference;
 mod go_text;
 mod kind;
+mod preflight;
 mod properties;
 mod served;
 mod summary;
@@ -28,6 +29,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 pub use checks::{Check, Checks, SKIP_ANNOTATION, UnknownCheck};
+pub use preflight::{PreflightError, definitions, preflight};
 pub use typed::{MAX_DEPTH, ShapeError};
 
 use definition::Definition;
