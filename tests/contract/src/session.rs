@@ -146,6 +146,8 @@ fn normal(text: &str) -> String {
             "kube-api-access-<id>",
         ),
         (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ \+0000", "<time>"),
+        // Whether a client's watch ends just when it begins is a matter of chance.
+        (r"(?m)^[IW]\d{4} [^\n]* reflector\.go:[^\n]*\n", ""),
         (r"\b([IWEF])\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ ", "$1<time> "),
         (r"/tmp/kubectl-edit-\d+\.yaml", "/tmp/kubectl-edit-<id>.yaml"),
         (r"/tmp/(LIVE|MERGED)-\d+/", "/tmp/$1-<id>/"),
