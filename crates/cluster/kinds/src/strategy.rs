@@ -1,6 +1,6 @@
 //! What a create or an update may not bring, and what it keeps of the old object.
 //!
-//! A kind's [`Row`](rows::Row) says what most kinds are told by: whether they have a status that is written apart, what
+//! A kind's `Row` says what most kinds are told by: whether they have a status that is written apart, what
 //! raises their generation, and what of the metadata a write to the status keeps. The few kinds with ways of their own
 //! have modules.
 

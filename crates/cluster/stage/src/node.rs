@@ -11,7 +11,7 @@
 //! - [`pods`]: one task for each pod, from its creation to its end
 //! - [`simulation`]: pods that nothing really runs
 //! - [`images`], [`running`]: pods that really run, with their [`environment`], [`service_links`], [`volumes`], [`paths`]
-//!   and [`probes`]; [`orphans`] ends what an earlier server left running
+//!   and `probes`; `orphans` ends what an earlier server left running
 //! - [`pod_status`]: what a pod's status says of its containers
 //! - [`logs`], [`connect`]: what clients ask of pods
 

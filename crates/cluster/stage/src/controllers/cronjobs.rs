@@ -1,7 +1,7 @@
 //! CronJobs: a Job at each time that a schedule names.
 //!
-//! - [`schedule`]: schedules, and the next time that one names
-//! - [`due`]: what has to be done now, as a pure function
+//! - `schedule`: schedules, and the next time that one names
+//! - `due`: what has to be done now, as a pure function
 
 mod due;
 mod schedule;

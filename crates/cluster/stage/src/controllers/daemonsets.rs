@@ -1,7 +1,7 @@
 //! DaemonSets: one Pod on each node that fits.
 //!
-//! - [`placement`]: which nodes fit
-//! - [`rollout`]: what has to be done now, as a pure function
+//! - `placement`: which nodes fit
+//! - `rollout`: what has to be done now, as a pure function
 
 mod placement;
 mod rollout;

@@ -1,8 +1,8 @@
 //! Deployments: a ReplicaSet for every template they had, and the step from one to the next.
 //!
-//! - [`rollout`]: what has to be done now, as a pure function
-//! - [`sets`]: what a Deployment knows about its ReplicaSets
-//! - [`progress`]: what the status says about it
+//! - `rollout`: what has to be done now, as a pure function
+//! - `sets`: what a Deployment knows about its ReplicaSets
+//! - `progress`: what the status says about it
 
 mod progress;
 mod rollout;

@@ -1,7 +1,7 @@
 //! Garbage: objects whose owners are gone, and owners that wait for what they own.
 //!
 //! The store knows who names which owner, so nothing is kept here but a queue: an event of any resource says which
-//! objects have to be looked at. [`decide`] says what becomes of one.
+//! objects have to be looked at. `decide` says what becomes of one.
 
 mod decision;
 mod looking;

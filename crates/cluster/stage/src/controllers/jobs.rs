@@ -1,9 +1,9 @@
 //! Jobs: Pods that run to their end.
 //!
-//! - [`sync`]: what has to be done now, as a pure function
-//! - [`failure`]: what the failure of a Pod means
-//! - [`backoff`]: how long to wait before the next try
-//! - [`indexes`]: completion indexes
+//! - `sync`: what has to be done now, as a pure function
+//! - `failure`: what the failure of a Pod means
+//! - `backoff`: how long to wait before the next try
+//! - `indexes`: completion indexes
 
 mod backoff;
 mod failure;

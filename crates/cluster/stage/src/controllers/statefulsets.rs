@@ -1,7 +1,7 @@
 //! StatefulSets: Pods with a number each, which keep their names and their volumes.
 //!
-//! - [`members`]: the Pods, and what has to be done to them, as a pure function
-//! - [`claims`]: the volumes that belong to each Pod
+//! - `members`: the Pods, and what has to be done to them, as a pure function
+//! - `claims`: the volumes that belong to each Pod
 
 mod claims;
 mod members;

@@ -41,7 +41,7 @@ impl Ended {
         value
     }
 
-    /// Reads what [`Ended::to_value`] wrote.
+    /// Reads what `Ended::to_value` wrote.
     pub fn read(value: &Value) -> Option<Self> {
         let ended = value.as_object()?;
         let text = |name: &str| ended.get(name).and_then(Value::as_str).unwrap_or_default();
