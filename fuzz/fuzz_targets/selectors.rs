@@ -7,10 +7,11 @@ use stage::selectors::{FieldSelector, LabelSelector, SelectableFields};
 
 fuzz_target!(|text: &str| {
     let labels = json!({"app": "web", "tier": "front", "number": "3"});
+    let labels = labels.as_object().expect("an object");
     if let Ok(selector) = LabelSelector::parse(text) {
         let printed = selector.to_string();
         let again = LabelSelector::parse(&printed).expect("what is printed reads back");
-        assert_eq!(selector.matches(&labels), again.matches(&labels), "{printed}");
+        assert_eq!(selector.matches(labels), again.matches(labels), "{printed}");
     }
     let pods = SelectableFields::of_kind("", "v1", "Pod");
     let pod = json!({"metadata": {"name": "web"}, "status": {"phase": "Running"}});
