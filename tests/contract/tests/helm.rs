@@ -2,12 +2,16 @@
 //!
 //! `CONTRACT_CASES` keeps the charts whose name contains it; `all` takes every chart of the corpus that renders.
 
+mod needs;
+mod served_stage;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use contract::clients::Clients;
-use stage::server::ServeOptions;
+use needs::found;
+use served_stage::ServedStage;
 
 /// The charts that are played, each with the values it always gets and with what its upgrade changes. On one machine
 /// no balancer hands out addresses, which Helm 3 waits for, so Services have addresses in the cluster only.
@@ -278,33 +282,16 @@ fn charts(folder: &Path) -> Vec<Chart> {
 }
 
 async fn lives(program: &str) {
-    let clients = match Clients::locate() {
-        Ok(clients) => clients,
-        Err(reason) => {
-            assert!(std::env::var_os("BATON_REQUIRE_REAL").is_none(), "{reason}");
-            eprintln!("SKIPPED: {reason}");
-            return;
-        }
+    let Some(clients) = found(Clients::locate()) else {
+        return;
     };
     let Some(corpus) = corpus::open("helm-charts") else {
         return;
     };
-    let stage = stage::Stage::in_memory(stage::Options::default())
-        .await
-        .expect("a stage");
-    let serving = stage
-        .serve(
-            "127.0.0.1:0".parse().expect("an address"),
-            &ServeOptions::default(),
-        )
-        .await
-        .expect("a listening stage");
-    let folder = tempfile::tempdir().expect("a folder");
-    let kubeconfig = folder.path().join("kubeconfig");
-    serving.write_kubeconfig(&kubeconfig).expect("a kubeconfig");
+    let stage = ServedStage::start().await;
     let helm = Arc::new(Helm {
         program: clients.program(program),
-        kubeconfig,
+        kubeconfig: stage.kubeconfig.clone(),
         home: tempfile::tempdir().expect("a home"),
     });
     let failures = tokio::task::spawn_blocking(move || play(&helm, &charts(&corpus)))

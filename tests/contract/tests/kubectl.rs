@@ -2,22 +2,15 @@
 //!
 //! `CONTRACT_RECORD=1` writes the sessions anew from the real cluster, and those that are stage's own from stage.
 
+mod needs;
+mod served_stage;
+
 use std::path::{Path, PathBuf};
 
 use contract::real::{Binaries, RealCluster};
 use contract::session::{self, Stand, Step};
-use stage::server::ServeOptions;
-
-fn programs() -> Option<Binaries> {
-    match Binaries::locate() {
-        Ok(binaries) => Some(binaries),
-        Err(reason) => {
-            assert!(std::env::var_os("BATON_REQUIRE_REAL").is_none(), "{reason}");
-            eprintln!("SKIPPED: {reason}");
-            None
-        }
-    }
-}
+use needs::found;
+use served_stage::ServedStage;
 
 fn sessions() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("sessions");
@@ -53,20 +46,11 @@ fn play(stand: &Stand, file: &Path) -> (String, Vec<Step>, Vec<Step>) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_on_stage_reads_as_on_a_real_cluster() {
-    let Some(binaries) = programs() else { return };
-    let stage = stage::Stage::in_memory(stage::Options::default())
-        .await
-        .expect("a stage");
-    let serving = stage
-        .serve(
-            "127.0.0.1:0".parse().expect("an address"),
-            &ServeOptions::default(),
-        )
-        .await;
-    let serving = serving.expect("a listening stage");
-    let folder = tempfile::tempdir().expect("a folder");
-    let kubeconfig = folder.path().join("kubeconfig");
-    serving.write_kubeconfig(&kubeconfig).expect("a kubeconfig");
+    let Some(binaries) = found(Binaries::locate()) else {
+        return;
+    };
+    let stage = ServedStage::start().await;
+    let kubeconfig = stage.kubeconfig.clone();
     let kubectl = binaries.program("kubectl").parent().expect("a folder").to_owned();
     let record = std::env::var_os("CONTRACT_RECORD").is_some();
     let failures = tokio::task::spawn_blocking(move || {
@@ -104,7 +88,9 @@ async fn a_session_on_stage_reads_as_on_a_real_cluster() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_sessions_are_those_of_a_real_cluster() {
-    let Some(binaries) = programs() else { return };
+    let Some(binaries) = found(Binaries::locate()) else {
+        return;
+    };
     let cluster = RealCluster::start(contract::real::Options::default())
         .await
         .expect("a real cluster");

@@ -5,42 +5,14 @@
 
 use std::borrow::Cow;
 
-/// Words that no identifier of an expression may be.
-const RESERVED: [&str; 21] = [
-    "true",
-    "false",
-    "null",
-    "in",
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];
-
-/// Returns whether the word is reserved.
-pub(crate) fn is_reserved(word: &str) -> bool {
-    RESERVED.contains(&word)
-}
+use schema::structural::name_rules::is_reserved_word;
 
 /// Returns how expressions spell the name; `None` when they can't.
 pub(crate) fn escape(name: &str) -> Option<Cow<'_, str>> {
     if name.is_empty() || name.starts_with(|first: char| first.is_ascii_digit()) {
         return None;
     }
-    if is_reserved(name) {
+    if is_reserved_word(name) {
         return Some(Cow::Owned(format!("__{name}__")));
     }
     if name
@@ -97,7 +69,7 @@ pub(crate) fn unescape(escaped: &str) -> Option<Cow<'_, str>> {
             "dot" => name.push('.'),
             "dash" => name.push('-'),
             "slash" => name.push('/'),
-            word if is_reserved(word) && escaped.len() == word.len() + 4 => name.push_str(word),
+            word if is_reserved_word(word) && escaped.len() == word.len() + 4 => name.push_str(word),
             _ => return None,
         }
         left = tail.get(2..).unwrap_or_default();

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use schema::structural::name_rules::is_reserved_word;
+
 use super::functions::{self, Function};
 use super::types::Type;
 use super::unify::{Mapping, most_general};
@@ -358,7 +360,7 @@ impl Checker<'_> {
             return Some(found.named(&format!("{object}.{field}")));
         }
         // A field that is called like a reserved word can be spelled plainly too.
-        if crate::escape::is_reserved(field) {
+        if is_reserved_word(field) {
             let escaped = format!("__{field}__");
             return Some(fields.get(&*escaped)?.named(&format!("{object}.{escaped}")));
         }

@@ -1,7 +1,7 @@
 //! Webhooks and policies that judge other objects. Whether their expressions can be read is judged elsewhere.
 
 use schema::structural::definition::webhook_address_faults;
-use schema::structural::name_rules::{dns_1035_label, dns_subdomain, label_key};
+use schema::structural::name_rules::{dns_1035_label, dns_subdomain, is_reserved_word, label_key};
 
 use super::reading::Reading;
 use super::report::{Errors, Path, listed};
@@ -387,29 +387,6 @@ fn param_kind(errors: &mut Errors, path: &Path<'_>, kind: &Fields) {
 }
 
 fn variables(errors: &mut Errors, spec: &Fields) {
-    const RESERVED: [&str; 21] = [
-        "true",
-        "false",
-        "null",
-        "in",
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "return",
-        "var",
-        "void",
-        "while",
-    ];
     let list = SPEC.child("variables");
     for (index, variable) in spec.numbered("variables") {
         let path = list.index(index);
@@ -419,7 +396,7 @@ fn variables(errors: &mut Errors, spec: &Fields) {
             errors.required(&path.child("name"), "name is not specified");
         } else if !name.chars().all(is_sign)
             || name.starts_with(|sign: char| sign.is_ascii_digit())
-            || RESERVED.contains(&name)
+            || is_reserved_word(name)
         {
             errors.invalid(&path.child("name"), name, "must be a valid CEL identifier");
         }

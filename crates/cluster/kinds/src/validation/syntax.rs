@@ -267,19 +267,7 @@ pub(super) fn signer_name(errors: &mut Errors, path: &Path<'_>, name: &str) {
     if domain.len() > SUBDOMAIN_BYTES {
         errors.too_long(path, SUBDOMAIN_BYTES);
     }
-    let mut check = |whole: &str, rule: fn(&str) -> Vec<String>| {
-        for label in whole.split('.') {
-            let faults = rule(label);
-            if !faults.is_empty() {
-                for fault in faults {
-                    let quoted = super::report::Shown::shown(&label);
-                    errors.invalid(path, whole, format!("validating label {quoted}: {fault}"));
-                }
-                break;
-            }
-        }
-    };
-    check(domain, dns_label);
+    first_wrong_label(errors, path, domain, dns_label);
     if domain.split('.').count() < 2 {
         errors.invalid(
             path,
@@ -287,23 +275,22 @@ pub(super) fn signer_name(errors: &mut Errors, path: &Path<'_>, name: &str) {
             "should be a domain with at least two segments separated by dots",
         );
     }
-    let mut check = |whole: &str, rule: fn(&str) -> Vec<String>| {
-        for label in whole.split('.') {
-            let faults = rule(label);
-            if !faults.is_empty() {
-                for fault in faults {
-                    let quoted = super::report::Shown::shown(&label);
-                    errors.invalid(path, whole, format!("validating label {quoted}: {fault}"));
-                }
-                break;
-            }
-        }
-    };
-    check(rest, dns_subdomain);
+    first_wrong_label(errors, path, rest, dns_subdomain);
     // The path has a resource's name, a dot and a label; a slash stands between it and the domain.
     let longest = SUBDOMAIN_BYTES + 1 + SUBDOMAIN_BYTES + 1 + 63;
     if name.len() > longest {
         errors.too_long(path, longest);
+    }
+}
+
+/// Reports what is wrong with the first part between dots that breaks a rule.
+fn first_wrong_label(errors: &mut Errors, path: &Path<'_>, whole: &str, rule: fn(&str) -> Vec<String>) {
+    let wrong = whole.split('.').map(|label| (label, rule(label)));
+    if let Some((label, faults)) = wrong.into_iter().find(|(_, faults)| !faults.is_empty()) {
+        let quoted = super::report::Shown::shown(&label);
+        for fault in faults {
+            errors.invalid(path, whole, format!("validating label {quoted}: {fault}"));
+        }
     }
 }
 

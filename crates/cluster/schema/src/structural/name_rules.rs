@@ -186,3 +186,33 @@ pub fn masked_prefix(prefix: &str) -> String {
         _ => prefix.to_owned(),
     }
 }
+
+/// Words that mean something in expressions, so that nothing can be called so there.
+const RESERVED_WORDS: [&str; 21] = [
+    "true",
+    "false",
+    "null",
+    "in",
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "for",
+    "function",
+    "if",
+    "import",
+    "let",
+    "loop",
+    "package",
+    "namespace",
+    "return",
+    "var",
+    "void",
+    "while",
+];
+
+/// Returns whether expressions can't use a word as a name.
+pub fn is_reserved_word(word: &str) -> bool {
+    RESERVED_WORDS.contains(&word)
+}
