@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/retry"
 )
 
 func typedObjects(ctx context.Context, s *stand) error {
@@ -101,12 +102,17 @@ func typedDeployment(ctx context.Context, s *stand) error {
 	if main.Ports[0].Protocol != corev1.ProtocolTCP || main.Env[0].Value != "b" || made.Spec.Strategy.RollingUpdate == nil {
 		return fmt.Errorf("the deployment came back as %v", made.Spec)
 	}
-	scale, err := deployments.GetScale(ctx, "proof", metav1.GetOptions{})
-	if err != nil {
+	// The deployment controller writes too, between the read and the write: a conflict is no failure.
+	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		scale, err := deployments.GetScale(ctx, "proof", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		scale.Spec.Replicas = 2
+		_, err = deployments.UpdateScale(ctx, "proof", scale, metav1.UpdateOptions{})
 		return err
-	}
-	scale.Spec.Replicas = 2
-	if _, err := deployments.UpdateScale(ctx, "proof", scale, metav1.UpdateOptions{}); err != nil {
+	})
+	if err != nil {
 		return err
 	}
 	return eventually(ctx, func() error {
