@@ -1,0 +1,256 @@
+//! Watches: who must be looked at when an object changes.
+//!
+//! Each kind that a revision holds is watched once, for the metadata of objects that carry an extension's name, as long
+//! as some revision holds objects of it. What a revision has just seen or written itself is no news to it.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use api::keys;
+use futures_util::{Stream, StreamExt as _, stream};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Client;
+use kube::api::{Api, ApiResource, DynamicObject};
+use kube::core::PartialObjectMeta;
+use kube::runtime::WatchStreamExt as _;
+use kube::runtime::watcher::{self, Event, watcher};
+use tokio::sync::Notify;
+use tokio::task::AbortHandle;
+
+use crate::object::ObjectId;
+use crate::owners::REVISION_KIND;
+
+/// The kind of an object: its API version and its name.
+type Kind = (String, String);
+
+#[derive(Default)]
+struct Index {
+    /// The objects that revisions hold.
+    objects: HashMap<ObjectId, Held>,
+    /// The objects of each revision.
+    of_revision: HashMap<String, HashSet<ObjectId>>,
+    /// The watches that run, by kind.
+    running: HashMap<Kind, AbortHandle>,
+    listeners: Vec<Arc<Listener>>,
+}
+
+#[derive(Default)]
+struct Held {
+    by: BTreeSet<String>,
+    /// The newest state that a revision has seen; 0 for none.
+    seen: u64,
+}
+
+/// Names that wait to be taken; each is there once, however often its objects change.
+#[derive(Default)]
+struct Listener {
+    waiting: Mutex<BTreeSet<String>>,
+    more: Notify,
+}
+
+#[derive(Clone, Default)]
+pub(crate) struct Watches(Arc<Mutex<Index>>);
+
+impl Watches {
+    fn index(&self) -> MutexGuard<'_, Index> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that a revision holds an object, named as the server names it.
+    pub(crate) fn hold(&self, revision: &str, id: &ObjectId) {
+        let mut index = self.index();
+        let held = index.objects.entry(id.clone()).or_default();
+        held.by.insert(revision.to_owned());
+        let objects = index.of_revision.entry(revision.to_owned()).or_default();
+        objects.insert(id.clone());
+    }
+
+    /// Forgets a revision, and ends the watches that nobody needs any more.
+    pub(crate) fn release(&self, revision: &str) {
+        let mut index = self.index();
+        for id in index.of_revision.remove(revision).unwrap_or_default() {
+            index.let_go(revision, &id);
+        }
+        let Index { objects, running, .. } = &mut *index;
+        let needed: HashSet<(&str, &str)> = objects
+            .keys()
+            .map(|id| (id.api_version.as_str(), id.kind.as_str()))
+            .collect();
+        running.retain(|(api_version, kind), watch| {
+            let stays = needed.contains(&(api_version.as_str(), kind.as_str()));
+            if !stays {
+                watch.abort();
+            }
+            stays
+        });
+    }
+
+    /// Notes which state of an object a revision has seen.
+    pub(crate) fn saw(&self, id: &ObjectId, resource_version: &str) {
+        let mut index = self.index();
+        if let (Some(held), Ok(version)) = (index.objects.get_mut(id), resource_version.parse()) {
+            held.seen = held.seen.max(version);
+        }
+    }
+
+    /// Watches a kind, unless it is watched already.
+    pub(crate) fn watch(&self, client: &Client, resource: &ApiResource) {
+        let kind = (resource.api_version.clone(), resource.kind.clone());
+        let mut index = self.index();
+        if index.running.contains_key(&kind) {
+            return;
+        }
+        let api: Api<PartialObjectMeta<DynamicObject>> = Api::all_with(client.clone(), resource);
+        let config = watcher::Config::default().labels(keys::OWNER_NAME);
+        // A watch must not keep alive what ends it.
+        let index_of_all = Arc::downgrade(&self.0);
+        let events = watcher(api, config).default_backoff();
+        let watched = kind.clone();
+        let task = tokio::spawn(async move {
+            let mut events = std::pin::pin!(events);
+            let mut listed: HashSet<ObjectId> = HashSet::new();
+            while let Some(event) = events.next().await {
+                let Some(watches) = index_of_all.upgrade().map(Self) else {
+                    break;
+                };
+                match event {
+                    Ok(Event::Init) => listed.clear(),
+                    Ok(Event::InitApply(object)) => {
+                        listed.insert(watches.changed(&watched, &object.metadata));
+                    }
+                    Ok(Event::InitDone) => watches.missing(&watched, &std::mem::take(&mut listed)),
+                    Ok(Event::Apply(object)) => {
+                        watches.changed(&watched, &object.metadata);
+                    }
+                    Ok(Event::Delete(object)) => watches.gone(&watched, &object.metadata),
+                    Err(error) => {
+                        tracing::debug!(api_version = watched.0, kind = watched.1, %error, "a watch begins anew");
+                    }
+                }
+            }
+        });
+        index.running.insert(kind, task.abort_handle());
+    }
+
+    /// Tells of an object that is there; those that have seen it so are not told.
+    fn changed(&self, kind: &Kind, metadata: &ObjectMeta) -> ObjectId {
+        let id = id_of(kind, metadata);
+        let version = metadata
+            .resource_version
+            .as_deref()
+            .and_then(|text| text.parse::<u64>().ok());
+        let index = self.index();
+        let held = index.objects.get(&id);
+        if held.is_some_and(|held| version.is_some_and(|version| version <= held.seen)) {
+            return id;
+        }
+        let owners = owners_of(metadata);
+        index.tell(
+            held.into_iter()
+                .flat_map(|held| held.by.iter().cloned())
+                .chain(owners),
+        );
+        id
+    }
+
+    fn gone(&self, kind: &Kind, metadata: &ObjectMeta) {
+        let id = id_of(kind, metadata);
+        let mut index = self.index();
+        let holders = match index.objects.get_mut(&id) {
+            Some(held) => {
+                held.seen = 0;
+                held.by.clone()
+            }
+            None => BTreeSet::new(),
+        };
+        index.tell(holders.into_iter().chain(owners_of(metadata)));
+    }
+
+    /// Tells of objects that were seen and are not among those that the server has listed.
+    fn missing(&self, kind: &Kind, listed: &HashSet<ObjectId>) {
+        let index = self.index();
+        let missing = index.objects.iter().filter(|(id, held)| {
+            held.seen > 0 && id.api_version == kind.0 && id.kind == kind.1 && !listed.contains(*id)
+        });
+        let names: BTreeSet<String> = missing.flat_map(|(_, held)| held.by.iter().cloned()).collect();
+        index.tell(names);
+    }
+
+    /// Returns the names of revisions one of whose objects changed, each as often as something changed since it was taken.
+    pub(crate) fn drift(&self) -> impl Stream<Item = String> + Send + use<> {
+        let listener = Arc::new(Listener::default());
+        self.index().listeners.push(Arc::clone(&listener));
+        stream::unfold(listener, |listener| async move {
+            loop {
+                let more = listener.more.notified();
+                if let Some(name) = listener.take() {
+                    drop(more);
+                    return Some((name, listener));
+                }
+                more.await;
+            }
+        })
+    }
+
+    /// Returns how many kinds are watched.
+    pub(crate) fn count(&self) -> usize {
+        self.index().running.len()
+    }
+}
+
+impl Index {
+    fn let_go(&mut self, revision: &str, id: &ObjectId) {
+        if let Some(held) = self.objects.get_mut(id) {
+            held.by.remove(revision);
+            if held.by.is_empty() {
+                self.objects.remove(id);
+            }
+        }
+    }
+
+    fn tell(&self, revisions: impl IntoIterator<Item = String>) {
+        let revisions: BTreeSet<String> = revisions.into_iter().collect();
+        if revisions.is_empty() {
+            return;
+        }
+        for listener in &self.listeners {
+            let mut waiting = listener.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            waiting.extend(revisions.iter().cloned());
+            drop(waiting);
+            listener.more.notify_one();
+        }
+    }
+}
+
+impl Drop for Index {
+    fn drop(&mut self) {
+        for watch in self.running.values() {
+            watch.abort();
+        }
+    }
+}
+
+impl Listener {
+    fn take(&self) -> Option<String> {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.pop_first()
+    }
+}
+
+fn id_of(kind: &Kind, metadata: &ObjectMeta) -> ObjectId {
+    ObjectId {
+        api_version: kind.0.clone(),
+        kind: kind.1.clone(),
+        namespace: metadata.namespace.clone().unwrap_or_default(),
+        name: metadata.name.clone().unwrap_or_default(),
+    }
+}
+
+fn owners_of(metadata: &ObjectMeta) -> impl Iterator<Item = String> + '_ {
+    metadata
+        .owner_references
+        .iter()
+        .flatten()
+        .filter(|reference| reference.kind == REVISION_KIND && reference.api_version.starts_with(keys::GROUP))
+        .map(|reference| reference.name.clone())
+}

@@ -1,0 +1,161 @@
+//! What an object is called, and what is read of any object whatever its kind.
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+/// An object of a cluster by its kind, namespace and name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct ObjectId {
+    /// The group and version, as objects write it.
+    pub api_version: String,
+    /// The kind.
+    pub kind: String,
+    /// The namespace; empty for none.
+    pub namespace: String,
+    /// The name.
+    pub name: String,
+}
+
+impl ObjectId {
+    /// Reads what an object says of itself; what it doesn't say is empty.
+    pub fn of(object: &Value) -> Self {
+        Self {
+            api_version: text(object, "/apiVersion").to_owned(),
+            kind: text(object, "/kind").to_owned(),
+            namespace: text(object, "/metadata/namespace").to_owned(),
+            name: text(object, "/metadata/name").to_owned(),
+        }
+    }
+
+    /// Returns the API group; empty for the core.
+    pub fn group(&self) -> &str {
+        group_and_version(&self.api_version).0
+    }
+
+    /// Returns the version within the group.
+    pub fn version(&self) -> &str {
+        group_and_version(&self.api_version).1
+    }
+
+    /// Returns how conditions name the object: `Deployment.apps/v1 namespace/name`.
+    pub fn in_conditions(&self) -> String {
+        format!(
+            "{}.{} {}/{}",
+            self.kind, self.api_version, self.namespace, self.name
+        )
+    }
+}
+
+impl fmt::Display for ObjectId {
+    /// Writes how errors name the object: `apps/v1, Kind=Deployment namespace/name`.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "{}/{}, Kind={} {}/{}",
+            self.group(),
+            self.version(),
+            self.kind,
+            self.namespace,
+            self.name
+        )
+    }
+}
+
+/// Splits what stands in `apiVersion`; a text with more than one slash has no group.
+pub(crate) fn group_and_version(api_version: &str) -> (&str, &str) {
+    match api_version.split_once('/') {
+        Some((group, version)) if !version.contains('/') => (group, version),
+        _ => ("", api_version),
+    }
+}
+
+/// Returns the text at a JSON pointer; empty where there is none.
+pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    object
+        .pointer(pointer)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+}
+
+/// Returns the generation of an object's spec, 0 if it has none.
+pub(crate) fn generation(object: &Value) -> i64 {
+    object
+        .pointer("/metadata/generation")
+        .and_then(Value::as_i64)
+        .unwrap_or_default()
+}
+
+/// Returns whether the object is on its way out.
+pub(crate) fn is_terminating(object: &Value) -> bool {
+    !text(object, "/metadata/deletionTimestamp").is_empty()
+}
+
+/// Returns an annotation.
+pub(crate) fn annotation<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
+    object
+        .pointer("/metadata/annotations")?
+        .as_object()?
+        .get(key)?
+        .as_str()
+}
+
+/// Returns a label.
+pub(crate) fn label<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
+    object
+        .pointer("/metadata/labels")?
+        .as_object()?
+        .get(key)?
+        .as_str()
+}
+
+/// Sets one entry of a map in the metadata, such as a label; what was no map becomes one.
+pub(crate) fn set_metadata_entry(object: &mut Value, map: &str, key: &str, value: &str) {
+    let Some(object) = object.as_object_mut() else {
+        return;
+    };
+    as_map(
+        as_map(object.entry("metadata").or_insert(Value::Null))
+            .entry(map)
+            .or_insert(Value::Null),
+    )
+    .insert(key.to_owned(), Value::from(value));
+}
+
+/// Returns the map that a value is, after making it one.
+pub(crate) fn as_map(value: &mut Value) -> &mut Map<String, Value> {
+    if !value.is_object() {
+        *value = Value::Object(Map::new());
+    }
+    match value {
+        Value::Object(map) => map,
+        _ => unreachable!("it was just made a map"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_object_is_named_as_upstream_names_it() {
+        let object = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a", "namespace": "b"}});
+        let id = ObjectId::of(&object);
+        assert_eq!(id.to_string(), "apps/v1, Kind=Deployment b/a");
+        assert_eq!(id.in_conditions(), "Deployment.apps/v1 b/a");
+        let id = ObjectId::of(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}));
+        assert_eq!(id.to_string(), "/v1, Kind=Namespace /a");
+    }
+
+    #[test]
+    fn an_entry_is_set_whatever_stood_there() {
+        let mut object = json!({"metadata": 3});
+        set_metadata_entry(&mut object, "labels", "a", "b");
+        assert_eq!(object, json!({"metadata": {"labels": {"a": "b"}}}));
+        let mut nothing = json!(null);
+        set_metadata_entry(&mut nothing, "labels", "a", "b");
+        assert_eq!(nothing, json!(null));
+    }
+}
