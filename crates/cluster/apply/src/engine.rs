@@ -20,6 +20,7 @@ use crate::content::{self, Content, ContentError, SecretState, owner_of};
 use crate::fields;
 use crate::object::{ObjectId, text};
 use crate::revision::conclusion::Conclusion;
+use crate::revision::report::{PhaseReport, Standing};
 use crate::revision::{self, How, Observed, Outcome, Seen, Snapshot, Step, Write};
 use crate::teardown::{Parting, Survivors};
 use server::{Attempt, Server, Trouble, is_conflict, is_not_found, words};
@@ -110,6 +111,7 @@ impl Engine {
                     self.part(&mut snapshot, phase, partings, attempts).await;
                 }
                 Step::Advance(report) => {
+                    self.settle(&snapshot, &report).await;
                     snapshot.finished.push(report);
                     snapshot.objects.clear();
                     attempts = 0;
@@ -184,12 +186,10 @@ impl Engine {
         let ids = ids_of(snapshot, phase);
         snapshot.objects.resize_with(ids.len(), Observed::default);
         let unknown = snapshot.objects.iter().zip(&ids).enumerate();
-        let unknown = unknown.filter(|(_, (observed, _))| observed.seen == Seen::Unknown);
-        let holder = holder_of(snapshot);
-        let looking = unknown.map(|(index, (_, id))| {
-            let holder = holder.clone();
-            async move { (index, self.see(id, holder.as_deref()).await) }
-        });
+        let unknown =
+            unknown.filter(|(_, (observed, _))| matches!(observed.seen, Seen::Unknown | Seen::Settled));
+        let set = &snapshot.set;
+        let looking = unknown.map(|(index, (_, id))| async move { (index, self.see(id, set).await) });
         let looking: Vec<_> = looking.collect();
         let seen: Vec<_> = stream::iter(looking).buffer_unordered(AT_ONCE).collect().await;
         for (index, seen) in seen {
@@ -199,25 +199,46 @@ impl Engine {
         }
     }
 
-    /// Sees what the server has under the name of an object, and watches it from then on if a revision holds it.
-    async fn see(&self, id: &ObjectId, holder: Option<&str>) -> Observed {
+    /// Sees what the server has under the name of an object of a revision, and watches it from then on.
+    async fn see(&self, id: &ObjectId, set: &ClusterObjectSet) -> Observed {
         let seen = |seen| Observed { seen, outcome: None };
         let served = match self.server.kind(id).await {
             Ok(served) => served,
             Err(trouble) => return trouble_with(id, "getting object", trouble),
         };
-        if let Some(holder) = holder {
-            self.watches.hold(holder, &served.named(id));
+        let named = served.named(id);
+        let is_deleted = set.metadata.deletion_timestamp.is_some();
+        if !is_deleted {
+            self.watches.hold(set.name(), &named);
             self.watches.watch(&self.server.client, &served.resource);
+        }
+        let is_active = !is_deleted && set.spec.lifecycle_state == LifecycleState::Active;
+        if is_active && self.watches.is_settled(&named, uid_of(set)) {
+            return seen(Seen::Settled);
         }
         match self.server.get(id).await {
             Ok(Some(live)) => {
-                self.watches
-                    .saw(&served.named(id), text(&live, "/metadata/resourceVersion"));
+                self.watches.saw(&named, text(&live, "/metadata/resourceVersion"));
                 seen(Seen::Present(Box::new(live)))
             }
             Ok(None) => seen(Seen::Absent),
             Err(trouble) => trouble_with(id, "getting object", trouble),
+        }
+    }
+
+    /// Notes that the objects of a finished phase need no look until something is heard of them.
+    async fn settle(&self, snapshot: &Snapshot, report: &PhaseReport) {
+        if snapshot.set.spec.lifecycle_state != LifecycleState::Active {
+            return;
+        }
+        for (object, observed) in report.objects.iter().zip(&snapshot.objects) {
+            if let (Standing::Settled, Seen::Present(live)) = (&object.standing, &observed.seen)
+                && let Ok(served) = self.server.kind(&object.id).await
+            {
+                let version = text(live, "/metadata/resourceVersion");
+                self.watches
+                    .settle(&served.named(&object.id), version, uid_of(&snapshot.set));
+            }
         }
     }
 
@@ -288,12 +309,12 @@ impl Engine {
         match (write.how, live) {
             (How::Create, _) | (_, None) => {
                 let made = self.server.create(id, &write.object, Attempt::Real).await?;
-                self.turn_into_applied(id, made).await
+                self.turn_into_applied(id, made, Some(&write.object)).await
             }
             (How::Apply | How::Adopt, Some(live)) => {
                 let mut object = write.object.clone();
-                if fields::as_applied(live).is_some() {
-                    let turned = self.turn_into_applied(id, live.clone()).await?;
+                if fields::as_applied(live, None).is_some() {
+                    let turned = self.turn_into_applied(id, live.clone(), None).await?;
                     object = crate::desired::locked(object, &turned);
                 }
                 self.server.apply(id, &object, Attempt::Real).await
@@ -302,10 +323,15 @@ impl Engine {
     }
 
     /// Has the server take fields that we wrote by creating an object as fields that we applied.
-    async fn turn_into_applied(&self, id: &ObjectId, object: Value) -> Result<Value, Trouble> {
+    async fn turn_into_applied(
+        &self,
+        id: &ObjectId,
+        object: Value,
+        wanted: Option<&Value>,
+    ) -> Result<Value, Trouble> {
         let mut object = object;
         for _ in 0..MOST_ATTEMPTS {
-            let Some(patch) = fields::as_applied(&object) else {
+            let Some(patch) = fields::as_applied(&object, wanted) else {
                 return Ok(object);
             };
             match self.server.edit(id, patch).await {
@@ -474,11 +500,8 @@ fn is_over(set: &ClusterObjectSet) -> bool {
         && is_said("Available")
 }
 
-/// Returns the revision in whose name objects are watched; none once it is deleted.
-fn holder_of(snapshot: &Snapshot) -> Option<String> {
-    let set = &snapshot.set;
-    let is_kept = set.metadata.deletion_timestamp.is_none();
-    is_kept.then(|| set.name().to_owned())
+fn uid_of(set: &ClusterObjectSet) -> &str {
+    set.metadata.uid.as_deref().unwrap_or_default()
 }
 
 fn ids_of(snapshot: &Snapshot, phase: usize) -> Vec<ObjectId> {

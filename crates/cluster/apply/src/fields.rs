@@ -79,16 +79,32 @@ fn same(wanted: &Value, live: &Value, owned: &Value, depth: usize) -> bool {
     if depth > DEEPEST {
         return false;
     }
-    // Without anything below it, the field was applied as one, whatever it holds; a map that was applied empty may have
-    // been filled by defaults and by others.
+    // Without anything below it, the field was applied as one, whatever it holds.
     if owned.is_empty() {
-        let filled = wanted.as_object().is_some_and(Map::is_empty) && live.is_object();
-        return wanted == live || filled;
+        return covers(live, wanted, depth);
     }
     match (wanted, live) {
         (Value::Object(wanted), Value::Object(live)) => same_map(wanted, live, owned, &|_| true, depth),
         (Value::Array(wanted), Value::Array(live)) => same_list(wanted, live, owned, depth),
         _ => false,
+    }
+}
+
+/// Returns whether a value is there, with or without defaults: had somebody else changed it, it would no longer be ours.
+fn covers(live: &Value, wanted: &Value, depth: usize) -> bool {
+    match (live, wanted) {
+        (Value::Object(live), Value::Object(wanted)) => {
+            let there = |(key, value): (&String, &Value)| match live.get(key) {
+                Some(live) => covers(live, value, depth + 1),
+                None => value.is_null(),
+            };
+            depth <= DEEPEST && wanted.iter().all(there)
+        }
+        (Value::Array(live), Value::Array(wanted)) => {
+            let same = |(live, wanted)| covers(live, wanted, depth + 1);
+            depth <= DEEPEST && live.len() == wanted.len() && live.iter().zip(wanted).all(same)
+        }
+        (live, wanted) => live == wanted,
     }
 }
 
@@ -183,13 +199,21 @@ pub(crate) fn applied_owner_reference(object: &Value, uid: &str) -> bool {
 /// Returns the patch that turns fields which we wrote by creating the object into fields which we applied.
 ///
 /// Without it, a field that is no longer wanted would stay: the server would take it for something that was written once
-/// and not applied. None if there is nothing to turn.
-pub fn as_applied(object: &Value) -> Option<Value> {
+/// and not applied. The server counts its defaults among what was written; of these, only what is `wanted` stays ours, as
+/// if it had been applied. Without a wanted object all of it stays ours, for an apply that follows to sort out. None if
+/// there is nothing to turn.
+pub fn as_applied(object: &Value, wanted: Option<&Value>) -> Option<Value> {
     let written = update_entry(object)?;
     let mut owned = Value::Null;
     for entry in entries(object) {
-        if is_ours(entry, "Update") || is_ours(entry, "Apply") {
-            unite(&mut owned, entry.get("fieldsV1").unwrap_or(&Value::Null));
+        let fields = entry.get("fieldsV1").unwrap_or(&Value::Null);
+        if is_ours(entry, "Apply") {
+            unite(&mut owned, fields);
+        } else if is_ours(entry, "Update") {
+            match wanted {
+                Some(wanted) => unite(&mut owned, &within(fields, wanted, 0)),
+                None => unite(&mut owned, fields),
+            }
         }
     }
     let mut turned = written.clone();
@@ -205,6 +229,33 @@ pub fn as_applied(object: &Value) -> Option<Value> {
         {"op": "replace", "path": "/metadata/managedFields", "value": managers},
         {"op": "replace", "path": "/metadata/resourceVersion", "value": object.pointer("/metadata/resourceVersion")},
     ]))
+}
+
+/// Returns the part of a set of fields that an object has.
+fn within(fields: &Value, wanted: &Value, depth: usize) -> Value {
+    let Some(fields) = fields.as_object().filter(|_| depth <= DEEPEST) else {
+        return fields.clone();
+    };
+    let parsed = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
+    let kept = fields.iter().filter_map(|(name, below)| {
+        let found = if name == "." {
+            return Some((name.clone(), below.clone()));
+        } else if let Some(field) = name.strip_prefix("f:") {
+            wanted.get(field)
+        } else if let Some(key) = name.strip_prefix("k:") {
+            let key = parsed(key);
+            let mut items = wanted.as_array().into_iter().flatten();
+            items.find(|item| has_key(item, &key, Absent::MayBeDefaulted))
+        } else if let Some(value) = name.strip_prefix("v:") {
+            let value = parsed(value);
+            let mut items = wanted.as_array().into_iter().flatten();
+            items.find(|item| **item == value)
+        } else {
+            Some(wanted)
+        };
+        Some((name.clone(), within(below, found?, depth + 1)))
+    });
+    Value::Object(kept.collect())
 }
 
 fn unite(all: &mut Value, more: &Value) {
@@ -280,6 +331,12 @@ mod tests {
         let object = live(json!({"args": ["a", "b"]}), json!({"f:args": {}}));
         assert!(holds(&wanted(json!({"args": ["a", "b"]})), &object));
         assert!(!holds(&wanted(json!({"args": ["a"]})), &object));
+        let object = live(json!({"rules": [{"a": 1, "scope": "*"}]}), json!({"f:rules": {}}));
+        assert!(
+            holds(&wanted(json!({"rules": [{"a": 1}]})), &object),
+            "with a default"
+        );
+        assert!(!holds(&wanted(json!({"rules": [{"a": 2}]})), &object));
         let object = live(json!({"set": ["a", "b"]}), json!({"f:set": {"v:\"a\"": {}}}));
         assert!(holds(&wanted(json!({"set": ["a"]})), &object));
         assert!(!holds(&wanted(json!({"set": ["b"]})), &object));
@@ -292,13 +349,19 @@ mod tests {
             {"manager": "kubectl", "operation": "Update", "apiVersion": "v1", "fieldsV1": {"f:data": {"f:b": {}}}},
             {"manager": OBJECT_FIELD_OWNER, "operation": "Apply", "apiVersion": "v1", "fieldsV1": {"f:data": {"f:c": {}}}},
         ]}});
-        let patch = as_applied(&object).expect("something to turn");
+        let patch = as_applied(&object, None).expect("something to turn");
         let managers = patch[0]["value"].as_array().expect("managers");
         assert_eq!(managers.len(), 2);
         assert_eq!(managers[0]["operation"], "Apply");
         assert_eq!(managers[0]["fieldsV1"], json!({"f:data": {"f:a": {}, "f:c": {}}}));
         assert_eq!(patch[1]["value"], "7");
-        assert_eq!(as_applied(&json!({})), None);
+        assert_eq!(as_applied(&json!({}), None), None);
+        let patch = as_applied(&object, Some(&json!({"data": {}}))).expect("something to turn");
+        assert_eq!(
+            patch[0]["value"][0]["fieldsV1"],
+            json!({"f:data": {"f:c": {}}}),
+            "a default is not ours"
+        );
     }
 
     fn any_json() -> impl Strategy<Value = Value> {
@@ -323,7 +386,7 @@ mod tests {
             let object = live(json!({"data": server}), fields.clone());
             let _ = holds(&wanted(json!({"data": data})), &object);
             let _ = holds(&data, &fields);
-            let _ = as_applied(&data);
+            let _ = as_applied(&object, Some(&data));
         }
     }
 }

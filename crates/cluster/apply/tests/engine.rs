@@ -1,6 +1,8 @@
 //! The engine on a stage in this process.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use api::ClusterObjectSet;
@@ -276,12 +278,9 @@ async fn drift_is_seen_and_repaired() {
         .patch("a", &PatchParams::default(), &Patch::Merge(patch))
         .await
         .expect("changed");
-    let told = tokio::time::timeout(Duration::from_secs(10), drift.next())
-        .await
-        .expect("in time");
-    assert_eq!(told.as_deref(), Some("x-1"));
-    world.reconcile("x-1").await;
-    assert_eq!(world.value("a", "a").await.as_deref(), Some("1"));
+    while world.value("a", "a").await.as_deref() != Some("1") {
+        repair(&world, &mut drift).await;
+    }
     assert_eq!(
         world.value("a", "more").await.as_deref(),
         Some("kept"),
@@ -302,16 +301,16 @@ async fn drift_is_seen_and_repaired() {
         .delete("a", &DeleteParams::default())
         .await
         .expect("deleted");
-    loop {
-        let told = tokio::time::timeout(Duration::from_secs(10), drift.next())
-            .await
-            .expect("in time");
-        assert_eq!(told.as_deref(), Some("x-1"));
-        world.reconcile("x-1").await;
-        if world.value("a", "a").await.is_some() {
-            break;
-        }
+    while world.value("a", "a").await.is_none() {
+        repair(&world, &mut drift).await;
     }
+}
+
+/// Waits until something is heard of the revision, and looks at it then.
+async fn repair(world: &World, drift: &mut (impl futures_util::Stream<Item = String> + Unpin)) {
+    let told = tokio::time::timeout(Duration::from_secs(10), drift.next()).await;
+    assert_eq!(told.expect("in time").as_deref(), Some("x-1"));
+    world.reconcile("x-1").await;
 }
 
 #[tokio::test]
@@ -734,7 +733,8 @@ async fn an_engine_that_was_stopped_after_creating_goes_on() {
     maps.replace("a", &PostParams::default(), &object)
         .await
         .expect("replaced");
-    world.reconcile("x-1").await;
+    let (engine, _) = world.metered(usize::MAX);
+    engine.reconcile("x-1").await.expect("reconciled");
     let object = maps.get("a").await.expect("there");
     let managers = object.metadata.managed_fields.unwrap_or_default();
     let ours: Vec<_> = managers
@@ -802,4 +802,200 @@ async fn many_objects_are_brought_about() {
         .await;
     assert_eq!(listed.expect("listed").items.len(), 10);
     assert_eq!(world.engine.watched_kinds(), 2);
+}
+
+/// Counts the requests that change something, and refuses all once there were too many: a program that is killed.
+#[derive(Clone, Default)]
+struct Meter {
+    reads: Arc<AtomicUsize>,
+    writes: Arc<AtomicUsize>,
+    most_writes: Arc<AtomicUsize>,
+}
+
+impl World {
+    /// Returns an engine whose requests are counted, and which is killed after so many writes.
+    fn metered(&self, most_writes: usize) -> (Engine, Meter) {
+        let meter = Meter::default();
+        meter.most_writes.store(most_writes, Ordering::SeqCst);
+        let (inner, counting) = (self.client.clone(), meter.clone());
+        let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+            let (inner, counting) = (inner.clone(), counting.clone());
+            async move {
+                if request.method() == http::Method::GET {
+                    counting.reads.fetch_add(1, Ordering::SeqCst);
+                } else {
+                    counting.writes.fetch_add(1, Ordering::SeqCst);
+                }
+                if counting.writes.load(Ordering::SeqCst) > counting.most_writes.load(Ordering::SeqCst) {
+                    return Err(tower::BoxError::from("killed"));
+                }
+                inner.send(request).await.map_err(tower::BoxError::from)
+            }
+        });
+        let client = Client::new(service, "default");
+        (Engine::new(client, "system".to_owned()), meter)
+    }
+}
+
+/// What operators ship, in the shapes that servers add defaults to.
+fn operator() -> Vec<Value> {
+    let deployment = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "operator", "namespace": "app"},
+        "spec": {
+            "replicas": 1, "revisionHistoryLimit": 1, "strategy": {},
+            "selector": {"matchLabels": {"app": "operator"}},
+            "template": {
+                "metadata": {"labels": {"app": "operator"}, "annotations": {"olm.targetNamespaces": ""}},
+                "spec": {
+                    "serviceAccountName": "operator", "securityContext": {"runAsNonRoot": true},
+                    "tolerations": [{"key": "a", "operator": "Exists"}],
+                    "volumes": [{"name": "v", "emptyDir": {}}],
+                    "containers": [{
+                        "name": "manager", "image": "example.com/operator:1", "args": ["--leader-elect"],
+                        "env": [{"name": "A", "value": "1"},
+                            {"name": "B", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}],
+                        "ports": [{"containerPort": 8080}, {"containerPort": 8443, "name": "https"}],
+                        "resources": {"limits": {"cpu": "500m"}, "requests": {"cpu": "10m", "memory": "64Mi"}},
+                        "livenessProbe": {"httpGet": {"path": "/healthz", "port": 8080}},
+                        "volumeMounts": [{"name": "v", "mountPath": "/v"}],
+                    }],
+                },
+            },
+        },
+    });
+    let rules = json!([{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]}]);
+    let role = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "operator"});
+    vec![
+        deployment,
+        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "operator", "namespace": "app"}}),
+        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "app"}, "data": {"a": "MQ=="}}),
+        json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "operator"}, "rules": rules}),
+        json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "operator"},
+            "roleRef": role, "subjects": [{"kind": "ServiceAccount", "name": "operator", "namespace": "app"}]}),
+        json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "operator", "namespace": "app"},
+            "spec": {"selector": {"app": "operator"}, "ports": [{"port": 443, "targetPort": 8443}]}}),
+        json!({"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": {"name": "n", "namespace": "app"},
+            "spec": {"podSelector": {"matchLabels": {"app": "operator"}}, "policyTypes": ["Ingress"],
+                "ingress": [{"ports": [{"port": 8443, "protocol": "TCP"}]}]}}),
+        json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "p", "namespace": "app"},
+            "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "operator"}}}}),
+        json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+            "metadata": {"name": "hook", "namespace": "app"},
+            "webhooks": [{"name": "a.example.com", "admissionReviewVersions": ["v1"], "sideEffects": "None",
+                "failurePolicy": "Ignore",
+                "clientConfig": {"service": {"name": "operator", "namespace": "app", "path": "/x", "port": 443}},
+                "rules": [{"apiGroups": ["example.com"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["widgets"]}]}]}),
+        map("a", "1"),
+    ]
+}
+
+#[tokio::test]
+async fn what_is_as_it_should_be_is_not_written_again() {
+    let world = World::new().await;
+    let mut set = revision("x", 1, Vec::new());
+    set.spec.phases = phases_of(operator());
+    world.make(&set).await;
+    world.reconcile("x-1").await;
+    assert_eq!(world.said("x-1", "Progressing").await.1, "Succeeded");
+    // Another engine knows nothing, and must find that nothing is to be done.
+    let (engine, meter) = world.metered(usize::MAX);
+    engine.reconcile("x-1").await.expect("reconciled");
+    assert_eq!(meter.writes.load(Ordering::SeqCst), 0);
+    // Once it has seen everything, and its watches run, it need not look again.
+    let mut reads = usize::MAX;
+    for _ in 0..50 {
+        let before = meter.reads.load(Ordering::SeqCst);
+        engine.reconcile("x-1").await.expect("reconciled");
+        reads = meter.reads.load(Ordering::SeqCst) - before;
+        if reads <= 2 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert!(
+        reads <= 2,
+        "{reads} reads: one of the revision, one of its siblings"
+    );
+    // What changes is seen all the same.
+    world
+        .maps()
+        .delete("a", &DeleteParams::default())
+        .await
+        .expect("deleted");
+    let mut is_back = false;
+    for _ in 0..50 {
+        engine.reconcile("x-1").await.expect("reconciled");
+        is_back = world.value("a", "a").await.is_some();
+        if is_back {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert!(is_back);
+}
+
+#[tokio::test]
+async fn an_engine_may_be_killed_at_every_write() {
+    let world = World::new().await;
+    for killed_after in 0..200 {
+        let extension = format!("e{killed_after}");
+        let name = |kind: &str| format!("{kind}-{extension}");
+        let first = vec![
+            ("one", vec![map(&name("a"), "1"), map(&name("old"), "1")]),
+            ("two", vec![map(&name("b"), "1")]),
+        ];
+        let second = vec![
+            ("one", vec![map(&name("a"), "2")]),
+            ("two", vec![map(&name("b"), "2"), map(&name("new"), "2")]),
+        ];
+        world.make(&revision(&extension, 1, first)).await;
+        let (one, two) = (format!("{extension}-1"), format!("{extension}-2"));
+        let (engine, meter) = world.metered(killed_after);
+        let survived_first = engine.reconcile(&one).await.is_ok();
+        world.reconcile(&one).await;
+        assert_eq!(
+            world.said(&one, "Progressing").await.1,
+            "Succeeded",
+            "killed after {killed_after}"
+        );
+        world.make(&revision(&extension, 2, second)).await;
+        let _ = engine.reconcile(&two).await;
+        let _ = engine.reconcile(&one).await;
+        let is_alive = meter.writes.load(Ordering::SeqCst) <= killed_after;
+        world.reconcile(&two).await;
+        world.reconcile(&one).await;
+        world.reconcile(&two).await;
+        assert_eq!(
+            world.said(&two, "Progressing").await.1,
+            "Succeeded",
+            "killed after {killed_after}"
+        );
+        assert_eq!(
+            world.said(&one, "Progressing").await.1,
+            "Archived",
+            "killed after {killed_after}"
+        );
+        for (kind, value) in [
+            ("a", Some("2")),
+            ("b", Some("2")),
+            ("new", Some("2")),
+            ("old", None),
+        ] {
+            assert_eq!(
+                world.value(&name(kind), "a").await.as_deref(),
+                value,
+                "{kind}, killed after {killed_after}"
+            );
+        }
+        for kind in ["a", "b", "new"] {
+            let object = world.maps().get(&name(kind)).await.expect("there");
+            let owners = object.metadata.owner_references.unwrap_or_default();
+            assert_eq!(owners.len(), 1, "killed after {killed_after}: {owners:?}");
+            assert_eq!(owners[0].name, two);
+        }
+        if survived_first && is_alive {
+            return;
+        }
+    }
+    panic!("a rollout takes fewer writes");
 }

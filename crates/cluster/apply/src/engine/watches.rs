@@ -30,7 +30,7 @@ struct Index {
     /// The objects of each revision.
     of_revision: HashMap<String, HashSet<ObjectId>>,
     /// The watches that run, by kind.
-    running: HashMap<Kind, AbortHandle>,
+    running: HashMap<Kind, Watch>,
     listeners: Vec<Arc<Listener>>,
 }
 
@@ -39,6 +39,16 @@ struct Held {
     by: BTreeSet<String>,
     /// The newest state that a revision has seen; 0 for none.
     seen: u64,
+    /// The state that was heard of last.
+    heard: u64,
+    /// The revision, by its identity, that found the object as it wants it in the state that was seen.
+    settled: Option<String>,
+}
+
+struct Watch {
+    task: AbortHandle,
+    /// Whether everything that happens is heard of.
+    is_whole: bool,
 }
 
 /// Names that wait to be taken; each is there once, however often its objects change.
@@ -79,7 +89,7 @@ impl Watches {
         running.retain(|(api_version, kind), watch| {
             let stays = needed.contains(&(api_version.as_str(), kind.as_str()));
             if !stays {
-                watch.abort();
+                watch.task.abort();
             }
             stays
         });
@@ -88,9 +98,32 @@ impl Watches {
     /// Notes which state of an object a revision has seen.
     pub(crate) fn saw(&self, id: &ObjectId, resource_version: &str) {
         let mut index = self.index();
-        if let (Some(held), Ok(version)) = (index.objects.get_mut(id), resource_version.parse()) {
-            held.seen = held.seen.max(version);
+        if let (Some(held), Ok(version)) = (index.objects.get_mut(id), resource_version.parse())
+            && version > held.seen
+        {
+            held.seen = version;
+            held.settled = None;
         }
+    }
+
+    /// Notes that a revision, known by its identity, found an object as it wants it.
+    pub(crate) fn settle(&self, id: &ObjectId, resource_version: &str, revision: &str) {
+        let mut index = self.index();
+        if let (Some(held), Ok(version)) = (index.objects.get_mut(id), resource_version.parse::<u64>())
+            && version == held.seen
+            && version >= held.heard
+        {
+            held.settled = Some(revision.to_owned());
+        }
+    }
+
+    /// Returns whether nothing was heard of an object since a revision found it as it wants it.
+    pub(crate) fn is_settled(&self, id: &ObjectId, revision: &str) -> bool {
+        let index = self.index();
+        let watch = index.running.get(&(id.api_version.clone(), id.kind.clone()));
+        let held = index.objects.get(id);
+        watch.is_some_and(|watch| watch.is_whole)
+            && held.is_some_and(|held| held.settled.as_deref() == Some(revision))
     }
 
     /// Watches a kind, unless it is watched already.
@@ -114,42 +147,60 @@ impl Watches {
                     break;
                 };
                 match event {
-                    Ok(Event::Init) => listed.clear(),
+                    Ok(Event::Init) => {
+                        listed.clear();
+                        watches.is_whole(&watched, false);
+                    }
                     Ok(Event::InitApply(object)) => {
                         listed.insert(watches.changed(&watched, &object.metadata));
                     }
-                    Ok(Event::InitDone) => watches.missing(&watched, &std::mem::take(&mut listed)),
+                    Ok(Event::InitDone) => {
+                        watches.missing(&watched, &std::mem::take(&mut listed));
+                        watches.is_whole(&watched, true);
+                    }
                     Ok(Event::Apply(object)) => {
                         watches.changed(&watched, &object.metadata);
+                        watches.is_whole(&watched, true);
                     }
-                    Ok(Event::Delete(object)) => watches.gone(&watched, &object.metadata),
+                    Ok(Event::Delete(object)) => {
+                        watches.gone(&watched, &object.metadata);
+                        watches.is_whole(&watched, true);
+                    }
                     Err(error) => {
+                        watches.is_whole(&watched, false);
                         tracing::debug!(api_version = watched.0, kind = watched.1, %error, "a watch begins anew");
                     }
                 }
             }
         });
-        index.running.insert(kind, task.abort_handle());
+        let watch = Watch {
+            task: task.abort_handle(),
+            is_whole: false,
+        };
+        index.running.insert(kind, watch);
+    }
+
+    fn is_whole(&self, kind: &Kind, is_whole: bool) {
+        if let Some(watch) = self.index().running.get_mut(kind) {
+            watch.is_whole = is_whole;
+        }
     }
 
     /// Tells of an object that is there; those that have seen it so are not told.
     fn changed(&self, kind: &Kind, metadata: &ObjectMeta) -> ObjectId {
         let id = id_of(kind, metadata);
-        let version = metadata
-            .resource_version
-            .as_deref()
-            .and_then(|text| text.parse::<u64>().ok());
-        let index = self.index();
-        let held = index.objects.get(&id);
-        if held.is_some_and(|held| version.is_some_and(|version| version <= held.seen)) {
-            return id;
-        }
-        let owners = owners_of(metadata);
-        index.tell(
-            held.into_iter()
-                .flat_map(|held| held.by.iter().cloned())
-                .chain(owners),
-        );
+        let version = version_of(metadata);
+        let mut index = self.index();
+        let holders = match index.objects.get_mut(&id) {
+            Some(held) if version.is_some_and(|version| version <= held.seen) => return id,
+            Some(held) => {
+                held.heard = version.unwrap_or(u64::MAX);
+                held.settled = None;
+                held.by.clone()
+            }
+            None => BTreeSet::new(),
+        };
+        index.tell(holders.into_iter().chain(owners_of(metadata)));
         id
     }
 
@@ -159,6 +210,8 @@ impl Watches {
         let holders = match index.objects.get_mut(&id) {
             Some(held) => {
                 held.seen = 0;
+                held.heard = version_of(metadata).unwrap_or(u64::MAX);
+                held.settled = None;
                 held.by.clone()
             }
             None => BTreeSet::new(),
@@ -168,11 +221,15 @@ impl Watches {
 
     /// Tells of objects that were seen and are not among those that the server has listed.
     fn missing(&self, kind: &Kind, listed: &HashSet<ObjectId>) {
-        let index = self.index();
-        let missing = index.objects.iter().filter(|(id, held)| {
-            held.seen > 0 && id.api_version == kind.0 && id.kind == kind.1 && !listed.contains(*id)
-        });
-        let names: BTreeSet<String> = missing.flat_map(|(_, held)| held.by.iter().cloned()).collect();
+        let mut index = self.index();
+        let mut names: BTreeSet<String> = BTreeSet::new();
+        for (id, held) in &mut index.objects {
+            if held.seen > 0 && id.api_version == kind.0 && id.kind == kind.1 && !listed.contains(id) {
+                held.heard = u64::MAX;
+                held.settled = None;
+                names.extend(held.by.iter().cloned());
+            }
+        }
         index.tell(names);
     }
 
@@ -225,7 +282,7 @@ impl Index {
 impl Drop for Index {
     fn drop(&mut self) {
         for watch in self.running.values() {
-            watch.abort();
+            watch.task.abort();
         }
     }
 }
@@ -244,6 +301,10 @@ fn id_of(kind: &Kind, metadata: &ObjectMeta) -> ObjectId {
         namespace: metadata.namespace.clone().unwrap_or_default(),
         name: metadata.name.clone().unwrap_or_default(),
     }
+}
+
+fn version_of(metadata: &ObjectMeta) -> Option<u64> {
+    metadata.resource_version.as_deref()?.parse().ok()
 }
 
 fn owners_of(metadata: &ObjectMeta) -> impl Iterator<Item = String> + '_ {
