@@ -4,7 +4,7 @@
 //! as some revision holds objects of it. What a revision has just seen or written itself is no news to it.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use api::keys;
 use futures_util::{Stream, StreamExt as _, stream};
@@ -31,7 +31,8 @@ struct Index {
     of_revision: HashMap<String, HashSet<ObjectId>>,
     /// The watches that run, by kind.
     running: HashMap<Kind, Watch>,
-    listeners: Vec<Arc<Listener>>,
+    /// Those who listen; one that was dropped is forgotten when there is something to tell.
+    listeners: Vec<Weak<Listener>>,
 }
 
 #[derive(Default)]
@@ -236,7 +237,7 @@ impl Watches {
     /// Returns the names of revisions one of whose objects changed, each as often as something changed since it was taken.
     pub(crate) fn drift(&self) -> impl Stream<Item = String> + Send + use<> {
         let listener = Arc::new(Listener::default());
-        self.index().listeners.push(Arc::clone(&listener));
+        self.index().listeners.push(Arc::downgrade(&listener));
         stream::unfold(listener, |listener| async move {
             loop {
                 let more = listener.more.notified();
@@ -265,17 +266,21 @@ impl Index {
         }
     }
 
-    fn tell(&self, revisions: impl IntoIterator<Item = String>) {
+    fn tell(&mut self, revisions: impl IntoIterator<Item = String>) {
         let revisions: BTreeSet<String> = revisions.into_iter().collect();
         if revisions.is_empty() {
             return;
         }
-        for listener in &self.listeners {
+        self.listeners.retain(|listener| {
+            let Some(listener) = listener.upgrade() else {
+                return false;
+            };
             let mut waiting = listener.waiting.lock().unwrap_or_else(PoisonError::into_inner);
             waiting.extend(revisions.iter().cloned());
             drop(waiting);
             listener.more.notify_one();
-        }
+            true
+        });
     }
 }
 

@@ -58,10 +58,13 @@ impl<'a> Speaker<'a> {
         self
     }
 
-    /// Somebody must change something before the revision is tried again.
+    /// Somebody must change something before the revision is tried again; nothing tells when that is done.
     pub fn blocked(mut self, message: &str) -> Conclusion {
         self.say("Progressing", ConditionStatus::False, "Blocked", message);
-        self.done()
+        Conclusion {
+            after: Some(RETRY),
+            ..self.done()
+        }
     }
 
     /// Something failed that may work next time; `doing` says what was tried.
