@@ -59,3 +59,30 @@ pub const EXTENSION_FIELD_OWNER: &str = "olm.operatorframework.io/clusterextensi
 
 /// Who applies the objects of revisions.
 pub const OBJECT_FIELD_OWNER: &str = "olm.operatorframework.io";
+
+/// How an extension goes to another version: `manual` waits until somebody approves it.
+pub const APPROVAL: &str = "baton-olm.dev/approval";
+
+/// The version that somebody approved.
+pub const APPROVE: &str = "baton-olm.dev/approve";
+
+/// The version that waits, and for what; written by the controller.
+pub const WAITING: &str = "baton-olm.dev/waiting";
+
+/// Whether an extension is left as it is: `true` or `false`.
+pub const PAUSE: &str = "baton-olm.dev/pause";
+
+/// When an installed extension may go to another version, such as `Sat,Sun 02:00-05:00 UTC`.
+pub const WINDOW: &str = "baton-olm.dev/window";
+
+/// What becomes of a version that does not roll out in time: `rollback` goes back to the last that did.
+pub const ON_FAILURE: &str = "baton-olm.dev/on-failure";
+
+/// What stays when an extension is deleted: `keep-crds` or `orphan`.
+pub const ON_DELETE: &str = "baton-olm.dev/on-delete";
+
+/// A bundle image that is installed as it is, whatever catalogs have.
+pub const BUNDLE_IMAGE: &str = "baton-olm.dev/bundle-image";
+
+/// The version that a revision was made to get away from.
+pub const ROLLED_BACK_FROM: &str = "baton-olm.dev/rolled-back-from";

@@ -3,6 +3,7 @@
 //! A type holds what the field holds and nothing of how it is reconciled. Strings that have a grammar of their own, such as
 //! ranges of versions, are read by the crates that know the grammar.
 
+pub mod admission;
 pub mod cluster_catalog;
 pub mod cluster_extension;
 pub mod cluster_object_set;
