@@ -1,0 +1,319 @@
+//! Does what a plan says.
+//!
+//! A revision is made in three steps, so that whoever is stopped between two of them can go on: the Secrets, which are
+//! named after what they hold; the revision; the Secrets' owner.
+
+use std::collections::BTreeSet;
+
+use api::{ClusterExtension, ClusterObjectSet, keys};
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::core::PartialObjectMeta;
+use kube::runtime::watcher::Event;
+use serde_json::{Value, json};
+use thiserror::Error;
+
+use crate::deciding::{Plan, Write};
+use crate::index::Index;
+use crate::revisions::{NewRevision, revision_owner};
+
+/// Why a plan could not be carried out.
+#[derive(Debug, Error)]
+pub enum ActError {
+    /// An old revision can't be deleted.
+    #[error("garbage collecting old revisions: deleting archived revision: {0}")]
+    Collect(#[source] kube::Error),
+    /// A Secret can't be made.
+    #[error("creating ref Secret {name:?}: {cause}")]
+    Secret {
+        /// The Secret.
+        name: String,
+        /// Why.
+        cause: kube::Error,
+    },
+    /// A revision can't be made.
+    #[error("creating new Revision: {0}")]
+    Create(#[source] kube::Error),
+    /// A revision can't be changed.
+    #[error("patching {name} Revision: {cause}")]
+    Change {
+        /// The revision.
+        name: String,
+        /// Why.
+        cause: kube::Error,
+    },
+    /// The owner of Secrets can't be written.
+    #[error("patching ownerReferences on ref Secrets: {0}")]
+    Own(#[source] kube::Error),
+    /// What was decided on was older than what is there; what is there has to be looked at again.
+    #[error("revision {0} is there already")]
+    Outdated(String),
+}
+
+/// Writes into the cluster.
+pub struct Actor<'a> {
+    /// The way to the cluster.
+    pub client: &'a kube::Client,
+    /// Hears of what was written before the watches do.
+    pub index: &'a Index,
+    /// The namespace of Secrets.
+    pub system_namespace: &'a str,
+}
+
+/// Returns whether the API server said that something isn't there.
+pub fn is_missing(fault: &kube::Error) -> bool {
+    matches!(fault, kube::Error::Api(status) if status.code == 404)
+}
+
+fn is_there_already(fault: &kube::Error) -> bool {
+    matches!(fault, kube::Error::Api(status) if status.code == 409 && status.reason == "AlreadyExists")
+}
+
+fn is_invalid(fault: &kube::Error) -> bool {
+    matches!(fault, kube::Error::Api(status) if status.code == 422)
+}
+
+impl Actor<'_> {
+    /// Carries out the writes of a plan, in their order.
+    ///
+    /// # Errors
+    ///
+    /// With the first that can't be done.
+    pub async fn write(&self, plan: &Plan) -> Result<(), ActError> {
+        for write in &plan.writes {
+            match write {
+                Write::Delete(name) => self.delete(name).await?,
+                Write::Create(next) => self.create(next).await?,
+                Write::Change(object_set) => {
+                    let changed = self.apply(object_set).await;
+                    let changed = changed.map_err(|cause| ActError::Change {
+                        name: object_set.name().to_owned(),
+                        cause,
+                    })?;
+                    self.index.object_set_seen(Event::Apply(changed));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn delete(&self, name: &str) -> Result<(), ActError> {
+        let object_sets: Api<ClusterObjectSet> = Api::all(self.client.clone());
+        match object_sets.delete(name, &DeleteParams::background()).await {
+            Err(fault) if !is_missing(&fault) => Err(ActError::Collect(fault)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes a revision.
+    ///
+    /// # Errors
+    ///
+    /// If a Secret or the revision can't be made, or another one of that name is there.
+    pub async fn create(&self, next: &NewRevision) -> Result<(), ActError> {
+        let secrets: Api<Secret> = Api::namespaced(self.client.clone(), self.system_namespace);
+        for secret in &next.secrets {
+            match secrets.create(&PostParams::default(), secret).await {
+                Err(fault) if !is_there_already(&fault) => {
+                    return Err(ActError::Secret {
+                        name: secret.metadata.name.clone().unwrap_or_default(),
+                        cause: fault,
+                    });
+                }
+                _ => {}
+            }
+        }
+        let name = next.object_set.name();
+        let made = match self.apply(&next.object_set).await {
+            Ok(made) => made,
+            // Its phases can't change: another one has the name, which the watch hasn't told yet.
+            Err(fault) if is_invalid(&fault) => {
+                let object_sets: Api<ClusterObjectSet> = Api::all(self.client.clone());
+                match object_sets.get_opt(name).await {
+                    Ok(Some(there)) => {
+                        self.index.object_set_seen(Event::Apply(there));
+                        return Err(ActError::Outdated(name.to_owned()));
+                    }
+                    _ => return Err(ActError::Create(fault)),
+                }
+            }
+            Err(fault) => return Err(ActError::Create(fault)),
+        };
+        self.index.object_set_seen(Event::Apply(made.clone()));
+        self.own_secrets(&made).await.map_err(ActError::Own)
+    }
+
+    async fn apply(&self, object_set: &ClusterObjectSet) -> Result<ClusterObjectSet, kube::Error> {
+        let object_sets: Api<ClusterObjectSet> = Api::all(self.client.clone());
+        let mut body = serde_json::to_value(object_set).map_err(kube::Error::SerdeError)?;
+        if let Some(fields) = body.as_object_mut() {
+            fields.remove("status");
+        }
+        let parameters = PatchParams::apply(keys::EXTENSION_FIELD_OWNER).force();
+        object_sets
+            .patch(object_set.name(), &parameters, &Patch::Apply(&body))
+            .await
+    }
+
+    /// Gives the Secrets of a revision to it, and deletes those that were made for it and are not used.
+    ///
+    /// Whoever was stopped before making the revision may have left Secrets that another content needed.
+    pub async fn own_secrets(&self, object_set: &ClusterObjectSet) -> Result<(), kube::Error> {
+        let used: BTreeSet<&str> = object_set
+            .spec
+            .phases
+            .iter()
+            .flat_map(|phase| &phase.objects)
+            .filter_map(|entry| entry.reference.as_ref())
+            .map(|reference| reference.name.as_str())
+            .collect();
+        let secrets: Api<Secret> = Api::namespaced(self.client.clone(), self.system_namespace);
+        let of_revision = format!("{}={}", keys::REVISION_NAME, object_set.name());
+        let found = secrets
+            .list_metadata(&ListParams::default().labels(&of_revision))
+            .await?;
+        let owner = revision_owner(object_set);
+        for secret in &found.items {
+            let name = secret.metadata.name.as_deref().unwrap_or_default();
+            if !used.contains(name) {
+                self.delete_secret(&secrets, secret).await?;
+                continue;
+            }
+            let mut owners = secret.metadata.owner_references.clone().unwrap_or_default();
+            if owners.iter().any(|known| known.uid == owner.uid) {
+                continue;
+            }
+            // The owner of an earlier object of this name is gone for good.
+            owners.retain(|known| known.kind != owner.kind || known.name != owner.name);
+            owners.push(owner.clone());
+            let patch = json!({"metadata": {"ownerReferences": owners}});
+            secrets
+                .patch_metadata(name, &PatchParams::default(), &Patch::Merge(&patch))
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// Gives every Secret an owner whose revision was made, but not its Secrets' owner; and deletes those whose
+    /// extension is gone.
+    pub async fn own_all_secrets(&self) -> Result<(), kube::Error> {
+        let secrets: Api<Secret> = Api::namespaced(self.client.clone(), self.system_namespace);
+        let found = secrets
+            .list_metadata(&ListParams::default().labels(keys::REVISION_NAME))
+            .await?;
+        let mut revisions = BTreeSet::new();
+        for secret in &found.items {
+            let owners = secret.metadata.owner_references.as_ref();
+            if !owners.is_none_or(Vec::is_empty) {
+                continue;
+            }
+            let label = |key: &str| secret.metadata.labels.as_ref().and_then(|labels| labels.get(key));
+            let revision = label(keys::REVISION_NAME).and_then(|name| self.index.object_set(name));
+            let extension = label(keys::OWNER_NAME).map(|name| self.index.extension(name));
+            match (revision, extension) {
+                (Some(revision), _) if revisions.insert(revision.name().to_owned()) => {
+                    self.own_secrets(&revision).await?;
+                }
+                (None, Some(None)) => self.delete_secret(&secrets, secret).await?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    async fn delete_secret(
+        &self,
+        secrets: &Api<Secret>,
+        secret: &PartialObjectMeta<Secret>,
+    ) -> Result<(), kube::Error> {
+        let name = secret.metadata.name.as_deref().unwrap_or_default();
+        match secrets.delete(name, &DeleteParams::default()).await {
+            Err(fault) if !is_missing(&fault) => Err(fault),
+            _ => Ok(()),
+        }
+    }
+
+    /// Deletes the Secrets of an extension that no revision owns.
+    pub async fn delete_ownerless_secrets(&self, extension: &str) -> Result<(), kube::Error> {
+        let secrets: Api<Secret> = Api::namespaced(self.client.clone(), self.system_namespace);
+        let selector = format!("{}={extension},{}", keys::OWNER_NAME, keys::REVISION_NAME);
+        let found = secrets
+            .list_metadata(&ListParams::default().labels(&selector))
+            .await?;
+        for secret in &found.items {
+            let owners = secret.metadata.owner_references.as_ref();
+            if owners.is_none_or(Vec::is_empty) {
+                self.delete_secret(&secrets, secret).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the status of an extension, and the annotation that says what waits, where they changed.
+    pub async fn report(&self, extension: &ClusterExtension, plan: &Plan) -> Result<(), kube::Error> {
+        let extensions: Api<ClusterExtension> = Api::all(self.client.clone());
+        let name = extension.name();
+        if plan.status != extension.status {
+            let patch = json!({"status": whole(&plan.status)});
+            let written = extensions
+                .patch_status(name, &PatchParams::default(), &Patch::Merge(&patch))
+                .await;
+            match written {
+                Ok(written) => {
+                    self.index.extension_seen(Event::Apply(written));
+                }
+                Err(fault) if is_missing(&fault) => return Ok(()),
+                Err(fault) => return Err(fault),
+            }
+        }
+        let annotations = extension.metadata.annotations.as_ref();
+        let told = annotations.and_then(|annotations| annotations.get(keys::WAITING));
+        if told != plan.waiting.as_ref() {
+            let patch = json!({"metadata": {"annotations": {keys::WAITING: plan.waiting}}});
+            let written = extensions
+                .patch(name, &PatchParams::default(), &Patch::Merge(&patch))
+                .await;
+            match written {
+                Ok(written) => {
+                    self.index.extension_seen(Event::Apply(written));
+                }
+                Err(fault) if is_missing(&fault) => {}
+                Err(fault) => return Err(fault),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the finalizers of an extension; nobody may have changed it meanwhile.
+    pub async fn set_finalizers(
+        &self,
+        extension: &ClusterExtension,
+        finalizers: &[String],
+    ) -> Result<Option<ClusterExtension>, kube::Error> {
+        let extensions: Api<ClusterExtension> = Api::all(self.client.clone());
+        let patch = json!({"metadata": {
+            "finalizers": finalizers,
+            "resourceVersion": extension.metadata.resource_version,
+        }});
+        let written = extensions
+            .patch(extension.name(), &PatchParams::default(), &Patch::Merge(&patch))
+            .await;
+        match written {
+            Ok(written) => {
+                self.index.extension_seen(Event::Apply(written.clone()));
+                Ok(Some(written))
+            }
+            Err(fault) if is_missing(&fault) => Ok(None),
+            Err(fault) => Err(fault),
+        }
+    }
+}
+
+/// Writes a status with every field, so that a merge takes away what is no longer there.
+fn whole(status: &api::cluster_extension::ClusterExtensionStatus) -> Value {
+    json!({
+        "conditions": status.conditions,
+        "install": status.install,
+        "activeRevisions": status.active_revisions,
+    })
+}

@@ -1,0 +1,270 @@
+//! Reads what decisions are made of, and only reads.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use api::cluster_catalog::AvailabilityMode;
+use api::cluster_object_set::LifecycleState;
+use api::condition::is_true;
+use api::{ClusterCatalog, ClusterExtension, ClusterObjectSet, keys};
+use apply::content::{SecretName, SecretState, secrets_of};
+use apply::definition_safety;
+use catalog::objects::Property;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::Api;
+use resolve::dependencies::{DEPENDENCY_PROPERTIES, GroupVersionKind, Inventory, Present};
+use resolve::package::{Package, Releases};
+use resolve::selection::Selection;
+use serde_json::Value;
+use version::Version;
+
+use crate::bundles::Bundles;
+use crate::catalogs::{Catalogs, ContentError};
+use crate::choosing::{Choice, Target};
+use crate::deciding::is_next;
+use crate::failure::Failure;
+use crate::index::Index;
+use crate::preflight;
+use crate::snapshot::{Content, NoContent, SeenCatalog, SeenPackage, Snapshot};
+use crate::standing::Revision;
+use crate::status::SUCCEEDED;
+use resolve::resolution::BrokenCatalogs;
+
+/// What is needed to look at an extension.
+pub struct Observer<C> {
+    /// The way to the cluster.
+    pub client: kube::Client,
+    /// What the cluster holds of extensions, revisions and catalogs.
+    pub index: Index,
+    /// Gives the content of catalogs.
+    pub catalogs: C,
+    /// Fetches bundles.
+    pub bundles: Bundles,
+    /// What a catalog that can't be asked does to the others.
+    pub broken_catalogs: BrokenCatalogs,
+    /// The namespace that the Secrets of revisions are in.
+    pub system_namespace: String,
+}
+
+impl<C: Catalogs> Observer<C> {
+    /// Looks at an extension.
+    pub async fn observe(&self, extension: &ClusterExtension) -> Snapshot {
+        let catalogs = self.catalogs_of(extension).await;
+        Snapshot {
+            object_sets: self.index.revisions_of(extension.name()),
+            inventory: self.inventory(catalogs.as_deref().unwrap_or_default()).await,
+            catalogs,
+            broken_catalogs: self.broken_catalogs,
+            system_namespace: self.system_namespace.clone(),
+            extension: extension.clone(),
+            now: Timestamp::now(),
+        }
+    }
+
+    async fn catalogs_of(&self, extension: &ClusterExtension) -> Result<Vec<SeenCatalog>, String> {
+        let Some(filter) = &extension.spec.source.catalog else {
+            return Ok(Vec::new());
+        };
+        let selection = selection(extension)?;
+        let mut seen = Vec::new();
+        for catalog in self.index.catalogs() {
+            if selection.includes(&labels_of(&catalog)) {
+                seen.push(SeenCatalog {
+                    name: catalog.name().to_owned(),
+                    priority: catalog.spec.priority,
+                    package: self.package(&catalog, &filter.package_name).await,
+                });
+            }
+        }
+        Ok(seen)
+    }
+
+    async fn package(&self, catalog: &ClusterCatalog, package: &str) -> SeenPackage {
+        if catalog.spec.availability_mode == AvailabilityMode::Unavailable {
+            return SeenPackage::Disabled;
+        }
+        let is_served =
+            is_true(&catalog.status.conditions, "Serving") && catalog.resolved_reference().is_some();
+        if !is_served {
+            let fault = ContentError::NotServed(catalog.name().to_owned());
+            return SeenPackage::Broken(fault.to_string());
+        }
+        match self.catalogs.content(catalog).await {
+            Ok(store) => match Package::read(&store, package, Releases::Stated) {
+                Ok(package) => SeenPackage::Read(package.map(Arc::new)),
+                Err(fault) => SeenPackage::Broken(fault.to_string()),
+            },
+            Err(fault) => SeenPackage::Broken(fault.to_string()),
+        }
+    }
+
+    /// Returns what is installed in the cluster, as far as bundles ask for it.
+    async fn inventory(&self, catalogs: &[SeenCatalog]) -> Inventory {
+        let packages = catalogs.iter().filter_map(|catalog| match &catalog.package {
+            SeenPackage::Read(package) => package.as_deref(),
+            SeenPackage::Disabled | SeenPackage::Broken(_) => None,
+        });
+        let bundles = packages.flat_map(|package| &package.bundles);
+        let needs: BTreeSet<&str> = bundles
+            .flat_map(|bundle| &bundle.properties)
+            .map(|property| property.kind.as_str())
+            .filter(|kind| DEPENDENCY_PROPERTIES.contains(kind))
+            .collect();
+        let mut inventory = Inventory::default();
+        if needs.is_empty() {
+            return inventory;
+        }
+        inventory.bundles = self
+            .index
+            .object_sets()
+            .iter()
+            .filter_map(|object_set| present(object_set))
+            .collect();
+        if needs.iter().any(|kind| *kind != "olm.package.required") {
+            // Without an answer nothing is known to be there, and what is needed is said to be missing.
+            inventory.kinds = self.served_kinds().await.unwrap_or_default();
+        }
+        inventory
+    }
+
+    async fn served_kinds(&self) -> Result<BTreeSet<GroupVersionKind>, kube::Error> {
+        let discovery = kube::Discovery::new(self.client.clone()).run().await?;
+        let mut kinds = BTreeSet::new();
+        for group in discovery.groups() {
+            for version in group.versions() {
+                for (resource, _) in group.versioned_resources(version) {
+                    kinds.insert(GroupVersionKind {
+                        group: resource.group.clone(),
+                        version: resource.version.clone(),
+                        kind: resource.kind.clone(),
+                    });
+                }
+            }
+        }
+        Ok(kinds)
+    }
+
+    /// Fetches the content of what was chosen; none where it needs none.
+    pub async fn content(&self, snapshot: &Snapshot, choice: &Choice) -> Option<Result<Content, NoContent>> {
+        let extension = &snapshot.extension;
+        let content = match &choice.target {
+            Target::AsItIs | Target::Unknown(_) => return None,
+            Target::Bundle(bundle) => match self.bundles.fetch(&bundle.image).await {
+                Ok(found) => self
+                    .bundles
+                    .render(extension, &found, &bundle.image, Some(bundle)),
+                Err(fault) => Err(fault),
+            },
+            Target::Image(image) => match self.bundles.fetch(image).await {
+                Ok(found) => self.bundles.render(extension, &found, image, None),
+                Err(fault) => Err(fault),
+            },
+            Target::Again { revision, .. } => self.content_of(revision).await,
+        };
+        let mut content = match content {
+            Ok(content) => content,
+            Err(fault) => return Some(Err(fault)),
+        };
+        if preflight::is_wanted(extension) && is_next(snapshot, choice, &content) {
+            content.definitions = self.definitions(&content.objects).await;
+        }
+        Some(Ok(content))
+    }
+
+    /// Returns what a revision holds.
+    async fn content_of(&self, revision: &Revision) -> Result<Content, NoContent> {
+        let gone = || NoContent::Apply(Failure::passing(format!("revision {} is gone", revision.name)));
+        let object_set = self.index.object_set(&revision.name).ok_or_else(gone)?;
+        let objects = self
+            .objects_of(&object_set)
+            .await
+            .map_err(|fault| NoContent::Apply(Failure::passing(fault)))?;
+        let annotations = object_set.metadata.annotations.as_ref();
+        Ok(Content {
+            bundle: revision.bundle.clone(),
+            objects,
+            properties: annotations.and_then(|all| all.get(keys::PROPERTIES)).cloned(),
+            definitions: BTreeMap::new(),
+        })
+    }
+
+    /// Returns the objects of a revision, from wherever they are kept.
+    pub async fn objects_of(&self, object_set: &ClusterObjectSet) -> Result<Vec<Value>, String> {
+        let mut kept: BTreeMap<SecretName, SecretState> = BTreeMap::new();
+        for (namespace, name) in secrets_of(object_set, &self.system_namespace) {
+            let secrets: Api<Secret> = Api::namespaced(self.client.clone(), &namespace);
+            let state = match secrets.get(&name).await {
+                Ok(secret) => SecretState::Found(Box::new(secret)),
+                Err(fault) => SecretState::Unreadable(fault.to_string()),
+            };
+            kept.insert((namespace, name), state);
+        }
+        let content = apply::content::read(object_set, &kept, &self.system_namespace)
+            .map_err(|fault| fault.to_string())?;
+        let phases = content.phases.into_iter();
+        Ok(phases
+            .flat_map(|phase| phase.objects)
+            .map(|wanted| wanted.object)
+            .collect())
+    }
+
+    async fn definitions(&self, objects: &[Value]) -> BTreeMap<String, Result<Value, String>> {
+        let definitions: Api<CustomResourceDefinition> = Api::all(self.client.clone());
+        let mut found = BTreeMap::new();
+        for name in definition_safety::definitions(objects) {
+            let definition = match definitions.get_opt(name).await {
+                Ok(None) => continue,
+                Ok(Some(definition)) => serde_json::to_value(definition).map_err(|fault| fault.to_string()),
+                Err(fault) => Err(fault.to_string()),
+            };
+            found.insert(name.to_owned(), definition);
+        }
+        found
+    }
+}
+
+/// Reads which catalogs an extension uses.
+///
+/// # Errors
+///
+/// If its selector can't be read.
+pub fn selection(extension: &ClusterExtension) -> Result<Selection, String> {
+    let filter = extension.spec.source.catalog.as_ref();
+    let selector = filter.and_then(|filter| filter.selector.as_ref());
+    let selector = match selector {
+        None => Value::Null,
+        Some(selector) => serde_json::to_value(selector).map_err(|fault| fault.to_string())?,
+    };
+    Selection::read(&selector).map_err(|fault| fault.to_string())
+}
+
+/// Returns the labels of a catalog, with its own name among them even before anybody wrote it there.
+pub fn labels_of(catalog: &ClusterCatalog) -> Value {
+    let mut labels = catalog.metadata.labels.clone().unwrap_or_default();
+    labels
+        .entry(keys::METADATA_NAME.to_owned())
+        .or_insert_with(|| catalog.name().to_owned());
+    serde_json::to_value(labels).unwrap_or(Value::Null)
+}
+
+/// Returns the bundle that a revision holds, if it is installed.
+fn present(object_set: &ClusterObjectSet) -> Option<Present> {
+    let is_installed = object_set.spec.lifecycle_state == LifecycleState::Active
+        && is_true(&object_set.status.conditions, SUCCEEDED);
+    if !is_installed {
+        return None;
+    }
+    let revision = Revision::of(object_set);
+    let version = Version::parse(&revision.bundle.metadata.version).ok()?;
+    let annotations = object_set.metadata.annotations.as_ref()?;
+    let properties = annotations.get(keys::PROPERTIES).map_or("[]", String::as_str);
+    let properties: Vec<Property> = serde_json::from_str(properties).unwrap_or_default();
+    Some(Present::new(
+        &revision.bundle.package,
+        &revision.bundle.metadata.name,
+        version,
+        &properties,
+    ))
+}

@@ -1,0 +1,250 @@
+//! What is to be looked at, each thing once and by one worker at a time.
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::hash::Hash;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+/// How long the second try waits; each further one waits twice as long.
+const FIRST_DELAY: Duration = Duration::from_millis(500);
+
+/// How long a try waits at most.
+const LONGEST_DELAY: Duration = Duration::from_mins(5);
+
+/// Things to look at.
+#[derive(Debug)]
+pub struct Queue<T> {
+    state: Mutex<State<T>>,
+    changed: Notify,
+}
+
+#[derive(Debug)]
+struct State<T> {
+    ready: VecDeque<T>,
+    /// What is in `ready`.
+    is_ready: HashSet<T>,
+    /// What is due later, by when; the number keeps those of the same time apart.
+    later: BTreeMap<(Instant, u64), T>,
+    /// When what is in `later` is due.
+    due: HashMap<T, (Instant, u64)>,
+    running: HashSet<T>,
+    /// What came while it was being looked at.
+    again: HashSet<T>,
+    failures: HashMap<T, u32>,
+    next_number: u64,
+}
+
+impl<T> Default for Queue<T> {
+    fn default() -> Self {
+        Self {
+            state: Mutex::new(State {
+                ready: VecDeque::new(),
+                is_ready: HashSet::new(),
+                later: BTreeMap::new(),
+                due: HashMap::new(),
+                running: HashSet::new(),
+                again: HashSet::new(),
+                failures: HashMap::new(),
+                next_number: 0,
+            }),
+            changed: Notify::new(),
+        }
+    }
+}
+
+impl<T: Clone + Eq + Hash> Queue<T> {
+    fn state(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a thing, to be looked at as soon as a worker is free.
+    pub fn add(&self, thing: T) {
+        self.state().make_ready(thing);
+        self.changed.notify_one();
+    }
+
+    /// Adds a thing, to be looked at after a time; if it is due before, that stays.
+    pub fn add_after(&self, thing: T, delay: Duration) {
+        self.state().make_due(thing, Instant::now() + delay);
+        self.changed.notify_one();
+    }
+
+    /// Adds a thing that was looked at in vain; the more often, the later it is due. Returns after which time.
+    pub fn add_after_failure(&self, thing: T) -> Duration {
+        let delay = {
+            let mut state = self.state();
+            let failures = state.failures.entry(thing.clone()).or_insert(0);
+            let delay = FIRST_DELAY.saturating_mul(1_u32.checked_shl(*failures).unwrap_or(u32::MAX));
+            *failures = failures.saturating_add(1).min(31);
+            delay.min(LONGEST_DELAY)
+        };
+        self.add_after(thing, delay);
+        delay
+    }
+
+    /// Forgets that a thing was looked at in vain.
+    pub fn forget_failures(&self, thing: &T) {
+        self.state().failures.remove(thing);
+    }
+
+    /// Says that a worker is done with a thing.
+    pub fn done(&self, thing: &T) {
+        {
+            let mut state = self.state();
+            state.running.remove(thing);
+            if !state.again.remove(thing) {
+                return;
+            }
+            state.make_ready(thing.clone());
+        }
+        self.changed.notify_one();
+    }
+
+    /// Returns how many things wait for a worker.
+    pub fn depth(&self) -> usize {
+        self.state().ready.len()
+    }
+
+    /// Waits for the next thing. It is not given to another worker before [`Queue::done`].
+    pub async fn next(&self) -> T {
+        loop {
+            let changed = self.changed.notified();
+            let due = {
+                let mut state = self.state();
+                state.ready_what_is_due(Instant::now());
+                if let Some(thing) = state.ready.pop_front() {
+                    state.is_ready.remove(&thing);
+                    state.running.insert(thing.clone());
+                    if !state.ready.is_empty() {
+                        self.changed.notify_one();
+                    }
+                    return thing;
+                }
+                state.later.keys().next().map(|(due, _)| *due)
+            };
+            match due {
+                None => changed.await,
+                Some(due) => {
+                    tokio::select! {
+                        () = changed => {}
+                        () = tokio::time::sleep_until(due) => {}
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl<T: Clone + Eq + Hash> State<T> {
+    fn make_ready(&mut self, thing: T) {
+        if let Some(place) = self.due.remove(&thing) {
+            self.later.remove(&place);
+        }
+        if self.running.contains(&thing) {
+            self.again.insert(thing);
+        } else if self.is_ready.insert(thing.clone()) {
+            self.ready.push_back(thing);
+        }
+    }
+
+    fn make_due(&mut self, thing: T, due: Instant) {
+        if self.is_ready.contains(&thing) || self.again.contains(&thing) {
+            return;
+        }
+        match self.due.get(&thing) {
+            Some((sooner, _)) if *sooner <= due => return,
+            Some(place) => {
+                let place = *place;
+                self.later.remove(&place);
+            }
+            None => {}
+        }
+        let place = (due, self.next_number);
+        self.next_number += 1;
+        self.later.insert(place, thing.clone());
+        self.due.insert(thing, place);
+    }
+
+    fn ready_what_is_due(&mut self, now: Instant) {
+        while let Some(entry) = self.later.first_entry() {
+            if entry.key().0 > now {
+                break;
+            }
+            let thing = entry.remove();
+            self.due.remove(&thing);
+            self.make_ready(thing);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_thing_is_given_out_once_and_again_if_it_came_meanwhile() {
+        let queue = Queue::default();
+        queue.add("a");
+        queue.add("a");
+        assert_eq!((queue.next().await, queue.depth()), ("a", 0));
+        queue.add("a");
+        queue.add("b");
+        assert_eq!(queue.next().await, "b", "a is being looked at");
+        queue.done(&"a");
+        assert_eq!(queue.next().await, "a");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_due_sooner_stays_sooner() {
+        let queue = Queue::default();
+        let begin = Instant::now();
+        queue.add_after("a", Duration::from_secs(60));
+        queue.add_after("a", Duration::from_secs(5));
+        queue.add_after("a", Duration::from_secs(600));
+        assert_eq!(queue.next().await, "a");
+        let waited = begin.elapsed();
+        assert!(
+            waited >= Duration::from_secs(5) && waited < Duration::from_secs(6),
+            "{waited:?}"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_failure_doubles_the_wait_up_to_an_end() {
+        let queue = Queue::default();
+        let mut delays = Vec::new();
+        for _ in 0..14 {
+            delays.push(queue.add_after_failure("a"));
+            queue.next().await;
+            queue.done(&"a");
+        }
+        assert_eq!(delays[..3], [500, 1000, 2000].map(Duration::from_millis));
+        assert_eq!(delays[13], LONGEST_DELAY);
+        queue.forget_failures(&"a");
+        assert_eq!(queue.add_after_failure("a"), FIRST_DELAY);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn every_worker_gets_something() {
+        let queue = std::sync::Arc::new(Queue::default());
+        let workers: Vec<_> = (0..4)
+            .map(|_| {
+                let queue = std::sync::Arc::clone(&queue);
+                tokio::spawn(async move { queue.next().await })
+            })
+            .collect();
+        tokio::task::yield_now().await;
+        for thing in 0..4 {
+            queue.add(thing);
+        }
+        let mut seen = Vec::new();
+        for worker in workers {
+            seen.push(worker.await.expect("a worker"));
+        }
+        seen.sort_unstable();
+        assert_eq!(seen, [0, 1, 2, 3]);
+    }
+}
