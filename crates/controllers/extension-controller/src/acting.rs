@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use thiserror::Error;
 
 use crate::deciding::{Plan, Write};
+use crate::failure::words;
 use crate::index::Index;
 use crate::revisions::{NewRevision, revision_owner};
 
@@ -21,10 +22,10 @@ use crate::revisions::{NewRevision, revision_owner};
 #[derive(Debug, Error)]
 pub enum ActError {
     /// An old revision can't be deleted.
-    #[error("garbage collecting old revisions: deleting archived revision: {0}")]
+    #[error("garbage collecting old revisions: deleting archived revision: {}", words(.0))]
     Collect(#[source] kube::Error),
     /// A Secret can't be made.
-    #[error("creating ref Secret {name:?}: {cause}")]
+    #[error("creating ref Secret {name:?}: {}", words(.cause))]
     Secret {
         /// The Secret.
         name: String,
@@ -32,10 +33,10 @@ pub enum ActError {
         cause: kube::Error,
     },
     /// A revision can't be made.
-    #[error("creating new Revision: {0}")]
+    #[error("creating new Revision: {}", words(.0))]
     Create(#[source] kube::Error),
     /// A revision can't be changed.
-    #[error("patching {name} Revision: {cause}")]
+    #[error("patching {name} Revision: {}", words(.cause))]
     Change {
         /// The revision.
         name: String,
@@ -43,7 +44,7 @@ pub enum ActError {
         cause: kube::Error,
     },
     /// The owner of Secrets can't be written.
-    #[error("patching ownerReferences on ref Secrets: {0}")]
+    #[error("patching ownerReferences on ref Secrets: {}", words(.0))]
     Own(#[source] kube::Error),
     /// What was decided on was older than what is there; what is there has to be looked at again.
     #[error("revision {0} is there already")]

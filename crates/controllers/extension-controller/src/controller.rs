@@ -94,14 +94,7 @@ impl<C: Catalogs> Controller<C> {
             world: Arc::new(World {
                 engine: Engine::new(client.clone(), system_namespace.clone()),
                 recorder: Recorder::new(client.clone(), reporter),
-                observer: Observer {
-                    client,
-                    index: Index::default(),
-                    catalogs,
-                    bundles,
-                    broken_catalogs,
-                    system_namespace,
-                },
+                observer: Observer::new(client, catalogs, bundles, broken_catalogs, system_namespace),
                 queue: Queue::default(),
                 metrics: Metrics::default(),
                 told: Mutex::default(),

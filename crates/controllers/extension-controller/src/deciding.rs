@@ -164,7 +164,15 @@ impl Deciding<'_> {
     fn as_it_is(&self, mut status: StatusWriter) -> Plan {
         status.progress(&self.standing);
         status.installed(&self.standing);
-        plan(status, Again::WhenChanged)
+        let mut plan = plan(status, Again::WhenChanged);
+        let before = &self.snapshot.extension.status.install;
+        if let Some(installed) = &self.standing.installed
+            && *before != plan.status.install
+        {
+            plan.notices
+                .push(Notice::installed(&installed.bundle.full_version()));
+        }
+        plan
     }
 
     fn failed(&self, mut status: StatusWriter, failure: &Failure, tells_what_is_installed: bool) -> Plan {
@@ -274,7 +282,9 @@ impl Deciding<'_> {
                 .and_then(|newest| newest.rolled_back_from.clone()),
         };
         if let Some(word) = self.settings.on_delete.word() {
-            desired.annotations.insert(keys::ON_DELETE.to_owned(), word.to_owned());
+            desired
+                .annotations
+                .insert(keys::ON_DELETE.to_owned(), word.to_owned());
         }
         if let Some(from) = rolled_back_from {
             desired

@@ -9,7 +9,7 @@ use kube::api::{Api, DeleteParams, Patch, PatchParams};
 use serde_json::json;
 
 use crate::acting::{Actor, is_missing};
-use crate::failure::Failure;
+use crate::failure::{Failure, words};
 use crate::settings::{OnDelete, Settings};
 
 /// How far a deletion is.
@@ -75,15 +75,12 @@ pub async fn depart(actor: &Actor<'_>, extension: &ClusterExtension) -> Result<D
             if object_set.spec.lifecycle_state == LifecycleState::Archived {
                 continue;
             }
-            match release(observer, &object_set, on_delete).await {
-                Ok(Departure::Done) => {}
-                Ok(Departure::Waiting) => return Ok(Departure::Waiting),
-                Err(cause) => {
-                    let revision = object_set.name();
-                    return Err(Failure::passing(format!(
-                        "releasing the objects of {revision}: {cause}"
-                    )));
-                }
+            let released = release(actor, &object_set, on_delete).await.map_err(|fault| {
+                let revision = object_set.name();
+                Failure::passing(format!("releasing the objects of {revision}: {}", words(&fault)))
+            })?;
+            if released == Departure::Waiting {
+                departure = Departure::Waiting;
             }
         }
     }
@@ -93,7 +90,7 @@ pub async fn depart(actor: &Actor<'_>, extension: &ClusterExtension) -> Result<D
     actor
         .delete_ownerless_secrets(name)
         .await
-        .map_err(|fault| Failure::passing(format!("deleting Secrets of {name}: {fault}")))?;
+        .map_err(|fault| Failure::passing(format!("deleting Secrets of {name}: {}", words(&fault))))?;
     Ok(Departure::Done)
 }
 

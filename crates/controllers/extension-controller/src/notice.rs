@@ -59,6 +59,16 @@ impl Notice {
         Self::new(true, "RollingBack", "RollBack", &text)
     }
 
+    /// Another version is installed.
+    pub fn installed(version: &str) -> Self {
+        Self::new(
+            false,
+            "Installed",
+            "RollOut",
+            &format!("version {version} is installed"),
+        )
+    }
+
     /// Something did not work.
     pub fn failed(text: &str) -> Self {
         Self::new(true, "Failed", "Reconcile", text)

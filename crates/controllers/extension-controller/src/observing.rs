@@ -1,7 +1,7 @@
 //! Reads what decisions are made of, and only reads.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::{Arc, Mutex};
 
 use api::cluster_catalog::AvailabilityMode;
 use api::cluster_object_set::LifecycleState;
@@ -16,6 +16,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::Api;
 use resolve::dependencies::{DEPENDENCY_PROPERTIES, GroupVersionKind, Inventory, Present};
 use resolve::package::{Package, Releases};
+use resolve::resolution::BrokenCatalogs;
 use resolve::selection::Selection;
 use serde_json::Value;
 use version::Version;
@@ -24,13 +25,12 @@ use crate::bundles::Bundles;
 use crate::catalogs::{Catalogs, ContentError};
 use crate::choosing::{Choice, Target};
 use crate::deciding::is_next;
-use crate::failure::Failure;
+use crate::failure::{Failure, words};
 use crate::index::Index;
 use crate::preflight;
 use crate::snapshot::{Content, NoContent, SeenCatalog, SeenPackage, Snapshot};
 use crate::standing::Revision;
 use crate::status::SUCCEEDED;
-use resolve::resolution::BrokenCatalogs;
 
 /// What is needed to look at an extension.
 pub struct Observer<C> {
@@ -46,9 +46,30 @@ pub struct Observer<C> {
     pub broken_catalogs: BrokenCatalogs,
     /// The namespace that the Secrets of revisions are in.
     pub system_namespace: String,
+    /// The extensions, by their unique ids, that are known to have no Helm release.
+    pub(crate) without_release: Mutex<HashSet<String>>,
 }
 
 impl<C: Catalogs> Observer<C> {
+    /// Makes an observer that has seen nothing yet.
+    pub fn new(
+        client: kube::Client,
+        catalogs: C,
+        bundles: Bundles,
+        broken_catalogs: BrokenCatalogs,
+        system_namespace: String,
+    ) -> Self {
+        Self {
+            client,
+            index: Index::default(),
+            catalogs,
+            bundles,
+            broken_catalogs,
+            system_namespace,
+            without_release: Mutex::default(),
+        }
+    }
+
     /// Looks at an extension.
     pub async fn observe(&self, extension: &ClusterExtension) -> Snapshot {
         let catalogs = self.catalogs_of(extension).await;
@@ -197,7 +218,7 @@ impl<C: Catalogs> Observer<C> {
             let secrets: Api<Secret> = Api::namespaced(self.client.clone(), &namespace);
             let state = match secrets.get(&name).await {
                 Ok(secret) => SecretState::Found(Box::new(secret)),
-                Err(fault) => SecretState::Unreadable(fault.to_string()),
+                Err(fault) => SecretState::Unreadable(words(&fault)),
             };
             kept.insert((namespace, name), state);
         }
@@ -217,7 +238,7 @@ impl<C: Catalogs> Observer<C> {
             let definition = match definitions.get_opt(name).await {
                 Ok(None) => continue,
                 Ok(Some(definition)) => serde_json::to_value(definition).map_err(|fault| fault.to_string()),
-                Err(fault) => Err(fault.to_string()),
+                Err(fault) => Err(words(&fault)),
             };
             found.insert(name.to_owned(), definition);
         }

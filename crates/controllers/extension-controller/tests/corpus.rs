@@ -231,7 +231,8 @@ fn upstreams_statuses_are_ours() {
             first["resolveError"] = json!("catalog temporarily unavailable");
             first["catalogsExist"] = json!(false);
             let mut second = given.clone();
-            second["resolved"] = json!({"name": "test.2.0.0", "version": "2.0.0", "image": "test-image:2.0.0"});
+            second["resolved"] =
+                json!({"name": "test.2.0.0", "version": "2.0.0", "image": "test-image:2.0.0"});
             second["rolledOut"] = json!(true);
             vec![run(&first), run(&second)]
         } else {
@@ -243,7 +244,10 @@ fn upstreams_statuses_are_ours() {
         if !expected["installBundle"].is_null() {
             let found = json!(plan.status.install.as_ref().map(|install| &install.bundle));
             if found != expected["installBundle"] {
-                faults.push(format!("installed {found} instead of {}", expected["installBundle"]));
+                faults.push(format!(
+                    "installed {found} instead of {}",
+                    expected["installBundle"]
+                ));
             }
         }
         if let Some(part) = expected["progressingContains"].as_str() {
@@ -274,7 +278,10 @@ fn upstreams_statuses_are_ours() {
             match find(&plan.status.conditions, kind) {
                 None if got_past_validation => faults.push(format!("invariant: no condition {kind}")),
                 Some(said) if said.observed_generation != GENERATION => {
-                    faults.push(format!("invariant: {kind} is of generation {}", said.observed_generation));
+                    faults.push(format!(
+                        "invariant: {kind} is of generation {}",
+                        said.observed_generation
+                    ));
                 }
                 _ => {}
             }
@@ -363,7 +370,12 @@ fn what_is_installed_follows_from_the_revisions() {
         assert!(faults.is_empty(), "{}: {faults:?}", row["id"]);
     }
     for row in rows(&cases["activeRevisions"]) {
-        let number = |name: &str| name.rsplit('-').next().and_then(|text| text.parse().ok()).expect("a number");
+        let number = |name: &str| {
+            name.rsplit('-')
+                .next()
+                .and_then(|text| text.parse().ok())
+                .expect("a number")
+        };
         let mut object_sets = Vec::new();
         if let Some(installed) = row["installed"].as_str() {
             let succeeded = vec![statement("Succeeded", "Succeeded")];
@@ -394,14 +406,18 @@ fn what_helm_installed_is_the_newest_release_that_was_deployed() {
         }
         // Upstream's history begins with the newest.
         let count = rows(&row["releases"]).len() as i64;
-        let releases = rows(&row["releases"]).iter().zip(0..).map(|(release, index)| Release {
-            version: count - index,
-            info: ReleaseInfo {
-                status: text(&release["status"]),
-            },
-            labels: serde_json::from_value::<BTreeMap<String, String>>(release["labels"].clone()).expect("labels"),
-            manifest: String::new(),
-        });
+        let releases = rows(&row["releases"])
+            .iter()
+            .zip(0..)
+            .map(|(release, index)| Release {
+                version: count - index,
+                info: ReleaseInfo {
+                    status: text(&release["status"]),
+                },
+                labels: serde_json::from_value::<BTreeMap<String, String>>(release["labels"].clone())
+                    .expect("labels"),
+                manifest: String::new(),
+            });
         let found = deployed(releases.collect()).map(|release| {
             let bundle = release.bundle();
             let mut found = json!({

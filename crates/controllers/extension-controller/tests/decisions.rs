@@ -51,14 +51,20 @@ fn package() -> Package {
         let blob = serde_json::to_vec(&object).expect("JSON");
         let (schema, name) = (object["schema"].as_str(), object["name"].as_str());
         let (schema, name) = (schema.expect("a schema"), name.expect("a name"));
-        package.add(schema, name, &blob, Releases::Stated).expect("an object");
+        package
+            .add(schema, name, &blob, Releases::Stated)
+            .expect("an object");
     };
-    add(json!({"schema": "olm.channel", "name": "stable", "package": "p", "entries": [
-        {"name": "p.v1.0.0"}, {"name": "p.v1.1.0", "replaces": "p.v1.0.0"}, {"name": "p.v1.2.0", "replaces": "p.v1.1.0"},
-    ]}));
-    add(json!({"schema": "olm.channel", "name": "fast", "package": "p", "entries": [
-        {"name": "p.v2.0.0", "replaces": "p.v1.0.0"},
-    ]}));
+    add(
+        json!({"schema": "olm.channel", "name": "stable", "package": "p", "entries": [
+            {"name": "p.v1.0.0"}, {"name": "p.v1.1.0", "replaces": "p.v1.0.0"}, {"name": "p.v1.2.0", "replaces": "p.v1.1.0"},
+        ]}),
+    );
+    add(
+        json!({"schema": "olm.channel", "name": "fast", "package": "p", "entries": [
+            {"name": "p.v2.0.0", "replaces": "p.v1.0.0"},
+        ]}),
+    );
     for version in ["1.0.0", "1.1.0", "1.2.0", "2.0.0"] {
         add(json!({
             "schema": "olm.bundle", "name": format!("p.v{version}"), "package": "p", "image": bundle(version).image,
@@ -105,13 +111,25 @@ impl World {
     }
 
     fn annotate(mut self, key: &str, value: &str) -> Self {
-        let annotations = self.snapshot.extension.metadata.annotations.get_or_insert_default();
+        let annotations = self
+            .snapshot
+            .extension
+            .metadata
+            .annotations
+            .get_or_insert_default();
         annotations.insert(key.to_owned(), value.to_owned());
         self
     }
 
     fn channels(mut self, channels: &[&str]) -> Self {
-        let filter = self.snapshot.extension.spec.source.catalog.as_mut().expect("a filter");
+        let filter = self
+            .snapshot
+            .extension
+            .spec
+            .source
+            .catalog
+            .as_mut()
+            .expect("a filter");
         filter.channels = channels.iter().map(|name| (*name).to_owned()).collect();
         self
     }
@@ -147,8 +165,9 @@ impl World {
             .is_some_and(|annotations| annotations.contains_key(keys::ON_FAILURE))
             .then_some(ROLLBACK_DEADLINE_MINUTES);
         let desired = Desired::new(extension, &self.content_of(version), deadline);
-        let NewRevision { mut object_set, .. } =
-            desired.next(extension, number, "olmv1-system").expect("a revision");
+        let NewRevision { mut object_set, .. } = desired
+            .next(extension, number, "olmv1-system")
+            .expect("a revision");
         for (kind, status, reason) in conditions {
             let statement = Statement::new(kind, *status, *reason, format!("{kind} {reason}"));
             condition::set(&mut object_set.status.conditions, statement, 1, self.snapshot.now);
@@ -215,7 +234,10 @@ fn created(plan: &Plan) -> Option<(&str, &str)> {
     plan.writes.iter().find_map(|write| match write {
         Write::Create(next) => {
             let annotations = next.object_set.metadata.annotations.as_ref()?;
-            Some((next.object_set.name(), annotations.get(keys::BUNDLE_VERSION)?.as_str()))
+            Some((
+                next.object_set.name(),
+                annotations.get(keys::BUNDLE_VERSION)?.as_str(),
+            ))
         }
         _ => None,
     })
@@ -223,15 +245,25 @@ fn created(plan: &Plan) -> Option<(&str, &str)> {
 
 fn said<'a>(plan: &'a Plan, kind: &str) -> (&'static str, &'a str, &'a str) {
     let condition = find(&plan.status.conditions, kind).expect("a condition");
-    (condition.status.as_str(), condition.reason.as_str(), condition.message.as_str())
+    (
+        condition.status.as_str(),
+        condition.reason.as_str(),
+        condition.message.as_str(),
+    )
 }
 
 #[test]
 fn a_first_installation_takes_the_best_version_and_says_that_it_is_on_its_way() {
     let plan = World::new("").channels(&["stable"]).plan();
     assert_eq!(created(&plan), Some(("a-1", "1.2.0")));
-    assert_eq!(said(&plan, "Installed"), ("False", "Absent", "No bundle installed"));
-    assert_eq!(said(&plan, "Progressing"), ("True", "RollingOut", "Revision 1.2.0 is rolling out."));
+    assert_eq!(
+        said(&plan, "Installed"),
+        ("False", "Absent", "No bundle installed")
+    );
+    assert_eq!(
+        said(&plan, "Progressing"),
+        ("True", "RollingOut", "Revision 1.2.0 is rolling out.")
+    );
     assert_eq!(plan.status.active_revisions[0].name, "a-1");
     let Write::Create(next) = &plan.writes[0] else {
         panic!("{:?}", plan.writes);
@@ -239,9 +271,25 @@ fn a_first_installation_takes_the_best_version_and_says_that_it_is_on_its_way() 
     let labels = next.object_set.metadata.labels.as_ref().expect("labels");
     assert_eq!(labels[keys::OWNER_KIND], "ClusterExtension");
     assert_eq!(labels[keys::OWNER_NAME], "a");
-    assert_eq!(next.object_set.metadata.annotations.as_ref().expect("annotations")[keys::PROPERTIES], "[]");
-    let entries = next.object_set.spec.phases.iter().flat_map(|phase| &phase.objects);
-    assert!(entries.into_iter().all(|entry| entry.object.is_none() && entry.reference.is_some()));
+    assert_eq!(
+        next.object_set
+            .metadata
+            .annotations
+            .as_ref()
+            .expect("annotations")[keys::PROPERTIES],
+        "[]"
+    );
+    let entries = next
+        .object_set
+        .spec
+        .phases
+        .iter()
+        .flat_map(|phase| &phase.objects);
+    assert!(
+        entries
+            .into_iter()
+            .all(|entry| entry.object.is_none() && entry.reference.is_some())
+    );
     assert!(next.secrets.iter().all(|secret| secret.immutable == Some(true)));
 }
 
@@ -251,7 +299,10 @@ fn at_rest_nothing_is_written() {
     let plan = world.plan();
     assert_eq!(plan.writes, []);
     assert_eq!(plan.again, Again::WhenChanged);
-    assert_eq!(said(&plan, "Progressing"), ("True", "Succeeded", "Desired state reached"));
+    assert_eq!(
+        said(&plan, "Progressing"),
+        ("True", "Succeeded", "Desired state reached")
+    );
     assert_eq!(said(&plan, "Available").1, "ProbesSucceeded");
     let mut again = world;
     again.snapshot.extension.status = plan.status.clone();
@@ -269,7 +320,11 @@ fn an_upgrade_is_the_next_revision_and_old_ones_go() {
     }
     let plan = world.installed("1.1.0").plan();
     assert_eq!(created(&plan), Some(("a-9", "1.2.0")));
-    let deleted: Vec<&Write> = plan.writes.iter().filter(|write| matches!(write, Write::Delete(_))).collect();
+    let deleted: Vec<&Write> = plan
+        .writes
+        .iter()
+        .filter(|write| matches!(write, Write::Delete(_)))
+        .collect();
     let expected = ["a-1", "a-2", "a-3"].map(|name| Write::Delete(name.to_owned()));
     assert_eq!(deleted, expected.iter().collect::<Vec<_>>());
 }
@@ -283,13 +338,21 @@ fn what_does_not_follow_is_refused_in_upstreams_words() {
     assert_eq!(said(&plan, "Installed").0, "True");
     assert_eq!(plan.again, Again::Soon);
     let explained = plan.notices.iter().find(|notice| notice.reason == "Unresolved");
-    assert!(explained.is_some_and(|notice| notice.text.contains("p.v1.2.0")), "{:?}", plan.notices);
+    assert!(
+        explained.is_some_and(|notice| notice.text.contains("p.v1.2.0")),
+        "{:?}",
+        plan.notices
+    );
 }
 
 #[test]
 fn a_rollout_under_way_is_kept_unless_the_spec_no_longer_allows_it() {
     let kept = World::new("").installed("1.0.0").rolling_out("1.1.0").decide();
-    assert_eq!(kept.0.target, Target::Bundle(bundle("1.1.0")), "although 2.0.0 would be better");
+    assert_eq!(
+        kept.0.target,
+        Target::Bundle(bundle("1.1.0")),
+        "although 2.0.0 would be better"
+    );
     assert_eq!(kept.1.writes, []);
     assert_eq!(said(&kept.1, "Progressing").1, "RollingOut");
 
@@ -297,10 +360,18 @@ fn a_rollout_under_way_is_kept_unless_the_spec_no_longer_allows_it() {
     assert_eq!(created(&redirected), Some(("a-3", "2.0.0")));
     let back = World::new("1.0.0").installed("1.0.0").rolling_out("1.1.0").plan();
     assert_eq!(created(&back), Some(("a-3", "1.0.0")));
-    let channel = World::new("").channels(&["fast"]).installed("1.0.0").rolling_out("1.1.0").plan();
+    let channel = World::new("")
+        .channels(&["fast"])
+        .installed("1.0.0")
+        .rolling_out("1.1.0")
+        .plan();
     assert_eq!(created(&channel), Some(("a-3", "2.0.0")));
     let overdue = World::new("").installed("1.0.0").overdue("1.1.0").plan();
-    assert_eq!(created(&overdue), Some(("a-3", "2.0.0")), "a better version is no longer held up");
+    assert_eq!(
+        created(&overdue),
+        Some(("a-3", "2.0.0")),
+        "a better version is no longer held up"
+    );
 }
 
 #[test]
@@ -308,7 +379,12 @@ fn a_stuck_rollout_that_is_still_wanted_says_so() {
     let plan = World::new("1.1.0").installed("1.0.0").overdue("1.1.0").plan();
     assert_eq!(plan.writes, []);
     assert_eq!(said(&plan, "Progressing").1, "ProgressDeadlineExceeded");
-    let names: Vec<&str> = plan.status.active_revisions.iter().map(|active| active.name.as_str()).collect();
+    let names: Vec<&str> = plan
+        .status
+        .active_revisions
+        .iter()
+        .map(|active| active.name.as_str())
+        .collect();
     assert_eq!(names, ["a-1", "a-2"]);
 }
 
@@ -327,7 +403,10 @@ fn an_image_that_is_gone_does_no_harm_to_what_is_installed() {
     let world = World::new("1.0.0").installed("1.0.0");
     let gone = Err(NoContent::Pull(Failure::passing("no such image")));
     let plan = decide(&world.snapshot, &world.choose(), Some(&gone));
-    assert_eq!((plan.writes.len(), said(&plan, "Progressing").1), (0, "Succeeded"));
+    assert_eq!(
+        (plan.writes.len(), said(&plan, "Progressing").1),
+        (0, "Succeeded")
+    );
     let world = World::new("1.1.0").installed("1.0.0");
     let plan = decide(&world.snapshot, &world.choose(), Some(&gone));
     let expected = "error for resolved bundle \"p.v1.1.0\" with version \"1.1.0\": no such image";
@@ -336,25 +415,38 @@ fn an_image_that_is_gone_does_no_harm_to_what_is_installed() {
 
 #[test]
 fn another_version_waits_for_approval() {
-    let world = World::new("").channels(&["stable"]).annotate(keys::APPROVAL, "manual");
+    let world = World::new("")
+        .channels(&["stable"])
+        .annotate(keys::APPROVAL, "manual");
     let (choice, plan) = world.decide();
     assert_eq!(choice.target, Target::AsItIs, "even the first one");
     assert_eq!(plan.writes, []);
     assert_eq!(plan.waiting.as_deref(), Some("1.2.0"));
     let (status, reason, message) = said(&plan, "Progressing");
     assert_eq!((status, reason), ("False", "Blocked"));
-    assert!(message.contains("kubectl annotate clusterextension a baton-olm.dev/approve=1.2.0"), "{message}");
+    assert!(
+        message.contains("kubectl annotate clusterextension a baton-olm.dev/approve=1.2.0"),
+        "{message}"
+    );
 
-    let other = World::new("").channels(&["stable"]).annotate(keys::APPROVAL, "manual").annotate(keys::APPROVE, "1.1.0");
+    let other = World::new("")
+        .channels(&["stable"])
+        .annotate(keys::APPROVAL, "manual")
+        .annotate(keys::APPROVE, "1.1.0");
     assert_eq!(other.plan().writes, [], "another version was approved");
-    let approved = World::new("").channels(&["stable"]).annotate(keys::APPROVAL, "manual").annotate(keys::APPROVE, "1.2.0");
+    let approved = World::new("")
+        .channels(&["stable"])
+        .annotate(keys::APPROVAL, "manual")
+        .annotate(keys::APPROVE, "1.2.0");
     assert_eq!(created(&approved.plan()), Some(("a-1", "1.2.0")));
     assert_eq!(approved.plan().waiting, None);
 }
 
 #[test]
 fn what_waits_does_not_keep_what_is_installed_from_being_configured() {
-    let mut world = World::new("").annotate(keys::APPROVAL, "manual").installed("1.0.0");
+    let mut world = World::new("")
+        .annotate(keys::APPROVAL, "manual")
+        .installed("1.0.0");
     world.content.insert("1.0.0".to_owned(), vec![json!({
         "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "p"}, "data": {"configured": "otherwise"},
     })]);
@@ -368,54 +460,95 @@ fn a_pause_stops_every_new_revision() {
     let world = World::new("").annotate(keys::PAUSE, "true").installed("1.0.0");
     let (choice, plan) = world.decide();
     assert_eq!(choice.target, Target::AsItIs);
-    assert!(matches!(choice.wait.expect("a wait").waits_for, WaitsFor::Resumption));
+    assert!(matches!(
+        choice.wait.expect("a wait").waits_for,
+        WaitsFor::Resumption
+    ));
     assert_eq!(plan.writes, []);
     assert_eq!(said(&plan, "Installed").0, "True");
-    let at_rest = World::new("1.0.0").annotate(keys::PAUSE, "true").installed("1.0.0").plan();
+    let at_rest = World::new("1.0.0")
+        .annotate(keys::PAUSE, "true")
+        .installed("1.0.0")
+        .plan();
     assert_eq!(said(&at_rest, "Progressing").2, "Desired state reached");
 }
 
 #[test]
 fn an_upgrade_waits_for_its_window_and_is_looked_at_when_it_opens() {
-    let world = World::new("").annotate(keys::WINDOW, "Mon 13:00-14:00").installed("1.0.0");
+    let world = World::new("")
+        .annotate(keys::WINDOW, "Mon 13:00-14:00")
+        .installed("1.0.0");
     let plan = world.plan();
     assert_eq!(plan.writes, []);
     assert_eq!(plan.again, Again::After(std::time::Duration::from_hours(1)));
     let (status, reason, message) = said(&plan, "Progressing");
     assert_eq!((status, reason), ("True", "Retrying"));
     assert!(message.contains("2026-11-16T13:00:00Z"), "{message}");
-    let mut open = World::new("").annotate(keys::WINDOW, "Mon 13:00-14:00").installed("1.0.0");
+    let mut open = World::new("")
+        .annotate(keys::WINDOW, "Mon 13:00-14:00")
+        .installed("1.0.0");
     open.snapshot.now = at("2026-11-16T13:30:00Z");
     assert_eq!(created(&open.plan()), Some(("a-2", "2.0.0")));
     let first = World::new("").annotate(keys::WINDOW, "Sun 13:00-14:00").plan();
-    assert_eq!(created(&first), Some(("a-1", "2.0.0")), "a first installation interrupts nothing");
+    assert_eq!(
+        created(&first),
+        Some(("a-1", "2.0.0")),
+        "a first installation interrupts nothing"
+    );
 }
 
 #[test]
 fn what_fails_is_rolled_back_once_and_not_tried_again() {
-    let world = World::new("").annotate(keys::ON_FAILURE, "rollback").installed("1.0.0").overdue("2.0.0");
+    let world = World::new("")
+        .annotate(keys::ON_FAILURE, "rollback")
+        .installed("1.0.0")
+        .overdue("2.0.0");
     let plan = world.plan();
     assert_eq!(created(&plan), Some(("a-3", "1.0.0")));
-    assert!(plan.notices.iter().any(|notice| notice.reason == "RollingBack"), "{:?}", plan.notices);
+    assert!(
+        plan.notices.iter().any(|notice| notice.reason == "RollingBack"),
+        "{:?}",
+        plan.notices
+    );
     let Some(Write::Create(next)) = plan.writes.last() else {
         panic!("{:?}", plan.writes);
     };
-    assert_eq!(next.object_set.metadata.annotations.as_ref().expect("annotations")[keys::ROLLED_BACK_FROM], "2.0.0");
-    assert_eq!(next.object_set.spec.progress_deadline_minutes, Some(ROLLBACK_DEADLINE_MINUTES));
+    assert_eq!(
+        next.object_set
+            .metadata
+            .annotations
+            .as_ref()
+            .expect("annotations")[keys::ROLLED_BACK_FROM],
+        "2.0.0"
+    );
+    assert_eq!(
+        next.object_set.spec.progress_deadline_minutes,
+        Some(ROLLBACK_DEADLINE_MINUTES)
+    );
 
     // When it has rolled out, the failed version stays away.
     let after = || {
-        World::new("").annotate(keys::ON_FAILURE, "rollback").installed("1.0.0").change_newest(|object_set| {
-            let annotations = object_set.metadata.annotations.as_mut().expect("annotations");
-            annotations.insert(keys::ROLLED_BACK_FROM.to_owned(), "2.0.0".to_owned());
-        })
+        World::new("")
+            .annotate(keys::ON_FAILURE, "rollback")
+            .installed("1.0.0")
+            .change_newest(|object_set| {
+                let annotations = object_set.metadata.annotations.as_mut().expect("annotations");
+                annotations.insert(keys::ROLLED_BACK_FROM.to_owned(), "2.0.0".to_owned());
+            })
     };
     let plan = after().plan();
     assert_eq!(plan.writes, []);
     assert_eq!(said(&plan, "Progressing").1, "Blocked");
     assert!(said(&plan, "Progressing").2.contains("did not roll out in time"));
-    assert_eq!(created(&after().channels(&["stable"]).plan()), Some(("a-2", "1.1.0")), "another version is taken");
-    assert_eq!(created(&after().annotate(keys::APPROVE, "2.0.0").plan()), Some(("a-2", "2.0.0")));
+    assert_eq!(
+        created(&after().channels(&["stable"]).plan()),
+        Some(("a-2", "1.1.0")),
+        "another version is taken"
+    );
+    assert_eq!(
+        created(&after().annotate(keys::APPROVE, "2.0.0").plan()),
+        Some(("a-2", "2.0.0"))
+    );
     let mut configured = after();
     configured.content.insert("1.0.0".to_owned(), vec![json!({
         "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "p"}, "data": {"configured": "otherwise"},
@@ -425,7 +558,11 @@ fn what_fails_is_rolled_back_once_and_not_tried_again() {
         panic!("{:?}", plan.writes);
     };
     assert_eq!(
-        next.object_set.metadata.annotations.as_ref().expect("annotations")[keys::ROLLED_BACK_FROM],
+        next.object_set
+            .metadata
+            .annotations
+            .as_ref()
+            .expect("annotations")[keys::ROLLED_BACK_FROM],
         "2.0.0",
         "another configuration doesn't forget what failed"
     );
@@ -440,19 +577,35 @@ fn without_the_annotation_nothing_is_rolled_back() {
 #[test]
 fn an_image_that_is_named_is_installed_whatever_catalogs_have() {
     let image = "registry.example.com/p:3.0.0";
-    let world = World::new("").without_catalogs().annotate(keys::BUNDLE_IMAGE, image);
+    let world = World::new("")
+        .without_catalogs()
+        .annotate(keys::BUNDLE_IMAGE, image);
     assert_eq!(created(&world.plan()), Some(("a-1", "3.0.0")));
     let mut other = World::new("").annotate(keys::BUNDLE_IMAGE, image);
-    let filter = other.snapshot.extension.spec.source.catalog.as_mut().expect("a filter");
+    let filter = other
+        .snapshot
+        .extension
+        .spec
+        .source
+        .catalog
+        .as_mut()
+        .expect("a filter");
     filter.package_name = "q".to_owned();
     let plan = other.plan();
     assert_eq!(said(&plan, "Progressing").1, "InvalidConfiguration");
-    assert!(said(&plan, "Progressing").2.contains("holds package \"p\""), "{}", said(&plan, "Progressing").2);
+    assert!(
+        said(&plan, "Progressing").2.contains("holds package \"p\""),
+        "{}",
+        said(&plan, "Progressing").2
+    );
 }
 
 #[test]
 fn an_annotation_that_means_nothing_changes_nothing_and_says_what_to_write() {
-    let plan = World::new("").annotate(keys::WINDOW, "sometimes").installed("1.0.0").plan();
+    let plan = World::new("")
+        .annotate(keys::WINDOW, "sometimes")
+        .installed("1.0.0")
+        .plan();
     assert_eq!(plan.writes, []);
     let (status, reason, message) = said(&plan, "Progressing");
     assert_eq!((status, reason), ("False", "InvalidConfiguration"));
@@ -469,13 +622,21 @@ fn fields_that_may_change_are_changed_in_the_revision_that_is_there() {
     let [Write::Change(object_set)] = plan.writes.as_slice() else {
         panic!("{:?}", plan.writes);
     };
-    assert_eq!((object_set.name(), object_set.spec.progress_deadline_minutes), ("a-1", Some(30)));
-    let world = World::new("1.0.0").annotate(keys::ON_DELETE, "keep-crds").installed("1.0.0");
+    assert_eq!(
+        (object_set.name(), object_set.spec.progress_deadline_minutes),
+        ("a-1", Some(30))
+    );
+    let world = World::new("1.0.0")
+        .annotate(keys::ON_DELETE, "keep-crds")
+        .installed("1.0.0");
     let plan = world.plan();
     let [Write::Change(object_set)] = plan.writes.as_slice() else {
         panic!("{:?}", plan.writes);
     };
-    assert_eq!(object_set.metadata.annotations.as_ref().expect("annotations")[keys::ON_DELETE], "keep-crds");
+    assert_eq!(
+        object_set.metadata.annotations.as_ref().expect("annotations")[keys::ON_DELETE],
+        "keep-crds"
+    );
 }
 
 #[test]
@@ -506,11 +667,14 @@ fn a_definition_that_would_do_harm_is_refused_unless_the_check_is_left_out() {
         message.starts_with("error for resolved bundle \"p.v1.1.0\" with version \"1.1.0\": validating upgrade for CRD \"widgets.example.com\": v1: ^.size: type:"),
         "{message}"
     );
-    let skipped = World::new("1.1.0").installed("1.0.0").annotate("baton-olm.dev/crd-safety-skip", "type");
+    let skipped = World::new("1.1.0")
+        .installed("1.0.0")
+        .annotate("baton-olm.dev/crd-safety-skip", "type");
     assert!(created(&plan_of(&skipped)).is_some());
     let mut unchecked = World::new("1.1.0").installed("1.0.0");
     unchecked.snapshot.extension.spec.install =
-        serde_json::from_value(json!({"preflight": {"crdUpgradeSafety": {"enforcement": "None"}}})).expect("install");
+        serde_json::from_value(json!({"preflight": {"crdUpgradeSafety": {"enforcement": "None"}}}))
+            .expect("install");
     assert!(created(&plan_of(&unchecked)).is_some());
 }
 
@@ -527,7 +691,17 @@ fn a_broken_catalog_does_not_hold_up_one_that_has_the_package() {
     }
     let plan = world.plan();
     assert_eq!(created(&plan), Some(("a-1", "1.0.0")));
-    assert!(plan.notices.iter().any(|notice| notice.reason == "CatalogSkipped"), "{:?}", plan.notices);
+    assert!(
+        plan.notices
+            .iter()
+            .any(|notice| notice.reason == "CatalogSkipped"),
+        "{:?}",
+        plan.notices
+    );
     world.snapshot.broken_catalogs = BrokenCatalogs::Block;
-    assert!(said(&world.plan(), "Progressing").2.contains("is not being served"));
+    assert!(
+        said(&world.plan(), "Progressing")
+            .2
+            .contains("is not being served")
+    );
 }

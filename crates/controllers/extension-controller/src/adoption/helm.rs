@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
+use std::sync::PoisonError;
 
 use api::cluster_extension::BundleMetadata;
 use api::cluster_object_set::CollisionProtection;
@@ -23,6 +24,7 @@ use thiserror::Error;
 
 use crate::acting::Actor;
 use crate::catalogs::Catalogs;
+use crate::failure::words;
 use crate::notice::Notice;
 use crate::observing::Observer;
 use crate::revisions::Desired;
@@ -202,19 +204,36 @@ pub async fn adopt<C: Catalogs>(
     let revisions = observer.index.revisions_of(extension.name());
     if let Some(first) = revisions.iter().find(|revision| revision.spec.revision == 1) {
         if is_migrated(first) && !is_true(&first.status.conditions, SUCCEEDED) {
-            mark_succeeded(actor, first)
-                .await
-                .map_err(|fault| format!("migrating storage: updating migrated revision status: {fault}"))?;
+            mark_succeeded(actor, first).await.map_err(|fault| {
+                format!(
+                    "migrating storage: updating migrated revision status: {}",
+                    words(&fault)
+                )
+            })?;
         }
         return Ok(None);
     }
     if !revisions.is_empty() {
         return Ok(None);
     }
+    let uid = extension.metadata.uid.clone().unwrap_or_default();
+    let is_known = {
+        let without_release = observer.without_release.lock();
+        without_release
+            .unwrap_or_else(PoisonError::into_inner)
+            .contains(&uid)
+    };
+    if is_known {
+        return Ok(None);
+    }
     let releases = releases(&observer.client, &observer.system_namespace, extension.name())
         .await
         .map_err(|fault| format!("migrating storage: {fault}"))?;
     let Some(release) = deployed(releases) else {
+        let without_release = observer.without_release.lock();
+        without_release
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(uid);
         return Ok(None);
     };
     let next = first_revision(extension, &release)
@@ -228,9 +247,12 @@ pub async fn adopt<C: Catalogs>(
         .await
         .map_err(|fault| format!("migrating storage: {fault}"))?;
     if let Some(made) = observer.index.object_set(next.object_set.name()) {
-        mark_succeeded(actor, &made)
-            .await
-            .map_err(|fault| format!("migrating storage: updating migrated revision status: {fault}"))?;
+        mark_succeeded(actor, &made).await.map_err(|fault| {
+            format!(
+                "migrating storage: updating migrated revision status: {}",
+                words(&fault)
+            )
+        })?;
     }
     let bundle = release.bundle();
     Ok(Some(Notice::adopted(&format!(
@@ -284,7 +306,7 @@ async fn releases(client: &kube::Client, namespace: &str, extension: &str) -> Re
     let indexes = secrets
         .list(&ListParams::default().labels(&selector))
         .await
-        .map_err(|fault| fault.to_string())?;
+        .map_err(|fault| words(&fault))?;
     let mut releases = Vec::new();
     for index in &indexes.items {
         let name = index.metadata.name.as_deref().unwrap_or_default();
@@ -300,7 +322,7 @@ async fn releases(client: &kube::Client, namespace: &str, extension: &str) -> Re
             return Err(ReleaseError::TooManyChunks(name.to_owned()).to_string());
         }
         for chunk in further {
-            let chunk = secrets.get(&chunk).await.map_err(|fault| fault.to_string())?;
+            let chunk = secrets.get(&chunk).await.map_err(|fault| words(&fault))?;
             bytes.extend_from_slice(data(&chunk, "chunk").map_err(|fault| fault.to_string())?);
         }
         releases.push(Release::read(name, &bytes).map_err(|fault| fault.to_string())?);

@@ -100,7 +100,9 @@ impl World {
     }
 
     pub async fn without_controller() -> Self {
-        let stage = Stage::in_memory(stage::Options::default()).await.expect("a stage");
+        let stage = Stage::in_memory(stage::Options::default())
+            .await
+            .expect("a stage");
         let client = kube::Client::new(stage.service(), "default");
         let folder = tempfile::tempdir().expect("a folder");
         let registry = Registry::serve_on_loopback(folder.path().join("registry"))
@@ -124,20 +126,32 @@ impl World {
         let namespaces: Api<Namespace> = Api::all(world.client.clone());
         for name in [NAMESPACE, SYSTEM] {
             let namespace = serde_json::from_value(json!({"metadata": {"name": name}})).expect("a namespace");
-            namespaces.create(&PostParams::default(), &namespace).await.expect("made");
+            namespaces
+                .create(&PostParams::default(), &namespace)
+                .await
+                .expect("made");
         }
         world
     }
 
     /// Starts a controller; if one was running, it is stopped before.
     pub fn start(&mut self) {
+        self.start_with(self.client.clone());
+    }
+
+    /// Starts a controller that has its own way to the cluster.
+    pub fn start_with(&mut self, client: kube::Client) {
         let remote = Arc::clone(&self.remote);
         let store = ContentStore::open(&self.folder.path().join("images"), 1 << 30).expect("a store");
         let controller = Controller::new(Options {
-            client: self.client.clone(),
+            client,
             system_namespace: SYSTEM.to_owned(),
             catalogs: self.catalogs.clone(),
-            bundles: Bundles::new(Arc::new(move || Ok(Arc::clone(&remote))), store, Certificates::CertManager),
+            bundles: Bundles::new(
+                Arc::new(move || Ok(Arc::clone(&remote))),
+                store,
+                Certificates::CertManager,
+            ),
             broken_catalogs: BrokenCatalogs::Skip,
         });
         let (stop, stopped) = tokio::sync::oneshot::channel();
@@ -159,7 +173,7 @@ impl World {
     }
 
     /// Applies an object, whatever its kind.
-    pub async fn apply(&self, object: Value) -> Vec<String> {
+    pub async fn apply(&self, object: Value) {
         let api_version = object["apiVersion"].as_str().expect("a version");
         let kind = object["kind"].as_str().expect("a kind");
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
@@ -173,7 +187,6 @@ impl World {
             .patch(&name, &PatchParams::apply("test").force(), &Patch::Apply(&object))
             .await
             .expect("applied");
-        Vec::new()
     }
 
     pub fn extensions(&self) -> Api<ClusterExtension> {
@@ -225,7 +238,8 @@ impl World {
         let bytes = lines.join("\n").into_bytes();
         let digest = Digest::of(&bytes);
         let files = std::collections::BTreeMap::from([("catalog.json".to_owned(), bytes)]);
-        let mut writer = StoreWriter::create(&self.folder.path().join("catalogs"), &digest).expect("a writer");
+        let mut writer =
+            StoreWriter::create(&self.folder.path().join("catalogs"), &digest).expect("a writer");
         writer.push_all(Source::Files(&files)).expect("a catalog");
         let store = writer.finish().expect("a store");
         let reference = format!("registry.example.com/{catalog}@{digest}");
@@ -262,7 +276,8 @@ impl World {
             files.add_bytes(&path, content, 0o644).expect("a file");
         }
         let layer = files.write(&store, Compression::Gzip).expect("a layer");
-        let built = build_image(&store, &ImageSettings::default(), host_architecture(), &[layer]).expect("an image");
+        let built =
+            build_image(&store, &ImageSettings::default(), host_architecture(), &[layer]).expect("an image");
         let name = format!("{}/p:v{}", self.registry.address(), bundle.version);
         let reference = Reference::parse(&name).expect("a reference");
         self.remote
@@ -273,7 +288,11 @@ impl World {
     }
 
     /// Waits until an extension is as `wanted` says.
-    pub async fn extension(&self, name: &str, wanted: impl Fn(&ClusterExtension) -> bool) -> ClusterExtension {
+    pub async fn extension(
+        &self,
+        name: &str,
+        wanted: impl Fn(&ClusterExtension) -> bool,
+    ) -> ClusterExtension {
         let extensions = self.extensions();
         let mut last = None;
         let deadline = tokio::time::Instant::now() + PATIENCE;
@@ -293,13 +312,20 @@ impl World {
             .iter()
             .map(|set| json!([set.name(), set.spec.lifecycle_state, set.status]))
             .collect();
-        panic!("{name} is {:#?}\n{revisions:#?}", last.map(|extension| json!(extension.status)));
+        panic!(
+            "{name} is {:#?}\n{revisions:#?}",
+            last.map(|extension| json!(extension.status))
+        );
     }
 
     /// Waits until a version is installed and nothing else is on its way.
     pub async fn installed(&self, name: &str, version: &str) -> ClusterExtension {
         self.extension(name, |extension| {
-            let installed = extension.status.install.as_ref().map(|install| install.bundle.version.as_str());
+            let installed = extension
+                .status
+                .install
+                .as_ref()
+                .map(|install| install.bundle.version.as_str());
             installed == Some(version) && says(extension, "Progressing", "True", "Succeeded")
         })
         .await
@@ -389,8 +415,14 @@ fn files_of(bundle: &TestBundle) -> Vec<(String, Vec<u8>)> {
         },
     });
     let mut files = vec![
-        ("manifests/p.clusterserviceversion.yaml".to_owned(), service_version.to_string().into_bytes()),
-        ("manifests/widgets.crd.yaml".to_owned(), definition.to_string().into_bytes()),
+        (
+            "manifests/p.clusterserviceversion.yaml".to_owned(),
+            service_version.to_string().into_bytes(),
+        ),
+        (
+            "manifests/widgets.crd.yaml".to_owned(),
+            definition.to_string().into_bytes(),
+        ),
         (
             "metadata/annotations.yaml".to_owned(),
             b"annotations:\n  operators.operatorframework.io.bundle.package.v1: p\n".to_vec(),
@@ -404,7 +436,10 @@ fn files_of(bundle: &TestBundle) -> Vec<(String, Vec<u8>)> {
         let config_map = json!({
             "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"version": bundle.version},
         });
-        files.push((format!("manifests/{name}.yaml"), config_map.to_string().into_bytes()));
+        files.push((
+            format!("manifests/{name}.yaml"),
+            config_map.to_string().into_bytes(),
+        ));
     }
     files
 }
