@@ -15,7 +15,7 @@ use thiserror::Error;
 
 use crate::deciding::{Plan, Write};
 use crate::failure::words;
-use crate::index::Index;
+use crate::index::{Concern, Index};
 use crate::revisions::{NewRevision, revision_owner};
 
 /// Why a plan could not be carried out.
@@ -57,6 +57,8 @@ pub struct Actor<'a> {
     pub client: &'a kube::Client,
     /// Hears of what was written before the watches do.
     pub index: &'a Index,
+    /// Hears of what has to be looked at since it was written; the watches will not tell of it again.
+    pub concern: &'a (dyn Fn(Concern) + Send + Sync),
     /// The namespace of Secrets.
     pub system_namespace: &'a str,
 }
@@ -75,6 +77,18 @@ fn is_invalid(fault: &kube::Error) -> bool {
 }
 
 impl Actor<'_> {
+    /// Takes note of a revision as it was written.
+    pub fn object_set_written(&self, object_set: ClusterObjectSet) {
+        let concerns = self.index.object_set_seen(Event::Apply(object_set));
+        concerns.into_iter().for_each(self.concern);
+    }
+
+    /// Takes note of an extension as it was written.
+    fn extension_written(&self, extension: ClusterExtension) {
+        let concerns = self.index.extension_seen(Event::Apply(extension));
+        concerns.into_iter().for_each(self.concern);
+    }
+
     /// Carries out the writes of a plan, in their order.
     ///
     /// # Errors
@@ -91,7 +105,7 @@ impl Actor<'_> {
                         name: object_set.name().to_owned(),
                         cause,
                     })?;
-                    self.index.object_set_seen(Event::Apply(changed));
+                    self.object_set_written(changed);
                 }
             }
         }
@@ -132,7 +146,7 @@ impl Actor<'_> {
                 let object_sets: Api<ClusterObjectSet> = Api::all(self.client.clone());
                 match object_sets.get_opt(name).await {
                     Ok(Some(there)) => {
-                        self.index.object_set_seen(Event::Apply(there));
+                        self.object_set_written(there);
                         return Err(ActError::Outdated(name.to_owned()));
                     }
                     _ => return Err(ActError::Create(fault)),
@@ -140,7 +154,7 @@ impl Actor<'_> {
             }
             Err(fault) => return Err(ActError::Create(fault)),
         };
-        self.index.object_set_seen(Event::Apply(made.clone()));
+        self.object_set_written(made.clone());
         self.own_secrets(&made).await.map_err(ActError::Own)
     }
 
@@ -260,9 +274,7 @@ impl Actor<'_> {
                 .patch_status(name, &PatchParams::default(), &Patch::Merge(&patch))
                 .await;
             match written {
-                Ok(written) => {
-                    self.index.extension_seen(Event::Apply(written));
-                }
+                Ok(written) => self.extension_written(written),
                 Err(fault) if is_missing(&fault) => return Ok(()),
                 Err(fault) => return Err(fault),
             }
@@ -275,9 +287,7 @@ impl Actor<'_> {
                 .patch(name, &PatchParams::default(), &Patch::Merge(&patch))
                 .await;
             match written {
-                Ok(written) => {
-                    self.index.extension_seen(Event::Apply(written));
-                }
+                Ok(written) => self.extension_written(written),
                 Err(fault) if is_missing(&fault) => {}
                 Err(fault) => return Err(fault),
             }
@@ -301,7 +311,7 @@ impl Actor<'_> {
             .await;
         match written {
             Ok(written) => {
-                self.index.extension_seen(Event::Apply(written.clone()));
+                self.extension_written(written.clone());
                 Ok(Some(written))
             }
             Err(fault) if is_missing(&fault) => Ok(None),

@@ -129,7 +129,11 @@ impl<C: Catalogs> Controller<C> {
             for mut ready in ready {
                 ready.wait_for(|ready| *ready).await.ok();
             }
-            if let Err(fault) = world.actor().own_all_secrets().await {
+            if let Err(fault) = world
+                .actor(&|concern| world.concern(concern))
+                .own_all_secrets()
+                .await
+            {
                 tracing::warn!(%fault, "Secrets whose owner is missing could not be looked for");
             }
             let drift = Arc::clone(world);
@@ -144,7 +148,7 @@ impl<C: Catalogs> Controller<C> {
                 tasks.spawn(async move {
                     loop {
                         let thing = world.queue.next().await;
-                        Arc::clone(&world).look_at(thing).await;
+                        world.look_at(thing).await;
                     }
                 });
             }
@@ -192,7 +196,7 @@ impl<C: Catalogs, F> Feed<C, F> {
                     Ok(Some(event)) => {
                         let is_complete = matches!(event, Event::InitDone);
                         for concern in take(&world.observer.index, event) {
-                            Arc::clone(&world).concern(concern);
+                            world.concern(concern);
                         }
                         if is_complete {
                             is_ready.send_replace(true);
@@ -208,13 +212,14 @@ impl<C: Catalogs, F> Feed<C, F> {
 }
 
 impl<C: Catalogs> World<C> {
-    fn concern(self: Arc<Self>, concern: Concern) {
+    fn concern(self: &Arc<Self>, concern: Concern) {
         match concern {
             Concern::Extension(name) => self.queue.add(Thing::Extension(name)),
             Concern::ObjectSet(name) => self.queue.add(Thing::ObjectSet(name)),
             Concern::Catalog { before, after } => {
+                let world = Arc::clone(self);
                 // To read the content may take its time, which the watch has not.
-                tokio::spawn(async move { self.catalog_changed(before, after).await });
+                tokio::spawn(async move { world.catalog_changed(before, after).await });
             }
         }
     }
@@ -261,10 +266,11 @@ impl<C: Catalogs> World<C> {
         }
     }
 
-    fn actor(&self) -> Actor<'_> {
+    fn actor<'a>(&'a self, concern: &'a (dyn Fn(Concern) + Send + Sync)) -> Actor<'a> {
         Actor {
             client: &self.observer.client,
             index: &self.observer.index,
+            concern,
             system_namespace: &self.observer.system_namespace,
         }
     }
@@ -277,7 +283,7 @@ impl<C: Catalogs> World<C> {
     }
 
     /// Looks at a thing; if that panics, it is tried again later and everything else goes on.
-    async fn look_at(self: Arc<Self>, thing: Thing) {
+    async fn look_at(self: &Arc<Self>, thing: Thing) {
         let begin = Instant::now();
         self.metrics_of(&thing).begin();
         let looking = match thing.clone() {
@@ -318,7 +324,7 @@ impl<C: Catalogs> World<C> {
         }
     }
 
-    async fn extension(&self, name: String) -> Again {
+    async fn extension(self: &Arc<Self>, name: String) -> Again {
         let Some(extension) = self.observer.index.extension(&name) else {
             self.told
                 .lock()
@@ -326,7 +332,12 @@ impl<C: Catalogs> World<C> {
                 .remove(&name);
             return Again::WhenChanged;
         };
-        let Reconciled { notices, again } = reconcile(&self.observer, &self.actor(), &extension).await;
+        let Reconciled { notices, again } = reconcile(
+            &self.observer,
+            &self.actor(&|concern| self.concern(concern)),
+            &extension,
+        )
+        .await;
         self.tell(&extension, notices).await;
         match again {
             crate::deciding::Again::WhenChanged => Again::WhenChanged,

@@ -265,8 +265,8 @@ mod tests {
         }
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn a_lease_is_taken_when_it_was_not_renewed_for_its_time() {
+    #[test]
+    fn a_lease_is_taken_when_it_was_not_renewed_for_its_time() {
         let spec = held_by("other");
         let sight = Sight {
             spec: Some(key(&spec)),

@@ -54,6 +54,14 @@ fn catalog(base: &str, digest: &Digest) -> ClusterCatalog {
     catalog
 }
 
+fn client() -> reqwest::Client {
+    // Whoever runs the program chooses who encrypts; here it may have been chosen by another test already.
+    rustls::crypto::aws_lc_rs::default_provider()
+        .install_default()
+        .ok();
+    reqwest::Client::builder().build().expect("a client")
+}
+
 const FIRST: &str = "{\"schema\":\"olm.package\",\"name\":\"p\"}\n";
 const SECOND: &str = "{\"schema\":\"olm.package\",\"name\":\"q\"}\n";
 
@@ -61,8 +69,7 @@ const SECOND: &str = "{\"schema\":\"olm.package\",\"name\":\"q\"}\n";
 async fn content_is_fetched_once_for_each_digest_and_survives_a_restart() {
     let (served, base) = serve().await;
     let folder = tempfile::tempdir().expect("a folder");
-    let client = reqwest::Client::builder().build().expect("a client");
-    let http = Http::new(client.clone(), folder.path());
+    let http = Http::new(client(), folder.path());
     let (first, second) = (Digest::of(b"first"), Digest::of(b"second"));
     *served.answer.lock().expect("no panic") = (200, FIRST.to_owned(), None);
     for _ in 0..3 {
@@ -70,7 +77,7 @@ async fn content_is_fetched_once_for_each_digest_and_survives_a_restart() {
         assert!(store.package("p").is_some());
     }
     assert_eq!(served.requests.load(Ordering::Relaxed), 1);
-    let restarted = Http::new(client, folder.path());
+    let restarted = Http::new(client(), folder.path());
     restarted.content(&catalog(&base, &first)).await.expect("content");
     assert_eq!(served.requests.load(Ordering::Relaxed), 1, "it lies on disk");
 
@@ -83,10 +90,7 @@ async fn content_is_fetched_once_for_each_digest_and_survives_a_restart() {
 async fn what_is_not_the_named_content_is_not_kept() {
     let (served, base) = serve().await;
     let folder = tempfile::tempdir().expect("a folder");
-    let http = Http::new(
-        reqwest::Client::builder().build().expect("a client"),
-        folder.path(),
-    );
+    let http = Http::new(client(), folder.path());
     let (wanted, other) = (Digest::of(b"wanted"), Digest::of(b"other"));
     *served.answer.lock().expect("no panic") = (200, FIRST.to_owned(), Some(format!("\"{other}\"")));
     let fault = http

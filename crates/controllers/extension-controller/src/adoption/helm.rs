@@ -17,7 +17,6 @@ use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, ListParams, Patch, PatchParams};
-use kube::runtime::watcher::Event;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use thiserror::Error;
@@ -295,7 +294,7 @@ async fn mark_succeeded(actor: &Actor<'_>, object_set: &ClusterObjectSet) -> Res
     let written = object_sets
         .patch_status(object_set.name(), &PatchParams::default(), &Patch::Merge(&patch))
         .await?;
-    actor.index.object_set_seen(Event::Apply(written));
+    actor.object_set_written(written);
     Ok(())
 }
 

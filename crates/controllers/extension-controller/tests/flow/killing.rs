@@ -9,17 +9,16 @@ use std::task::{Context, Poll};
 
 use http::{Method, Request, Response};
 use kube::client::Body;
-use tower::Service as _;
 
 /// Passes on so many writes; the last one is done, but never answered, and nothing is passed on after it.
 #[derive(Clone)]
-pub struct Mortal {
+pub(crate) struct Mortal {
     service: stage::Service,
     left: Arc<AtomicI64>,
 }
 
 impl Mortal {
-    pub fn new(service: stage::Service, writes: i64) -> Self {
+    pub(crate) fn new(service: stage::Service, writes: i64) -> Self {
         Self {
             service,
             left: Arc::new(AtomicI64::new(writes)),
@@ -27,7 +26,7 @@ impl Mortal {
     }
 
     /// Returns how many writes are left; none are when it is dead.
-    pub fn left(&self) -> Arc<AtomicI64> {
+    pub(crate) fn left(&self) -> Arc<AtomicI64> {
         Arc::clone(&self.left)
     }
 }

@@ -27,15 +27,15 @@ use serde_json::{Value, json};
 use stage::Stage;
 use tokio::task::JoinHandle;
 
-pub const NAMESPACE: &str = "operators";
-pub const SYSTEM: &str = "olmv1-system";
+pub(crate) const NAMESPACE: &str = "operators";
+pub(crate) const SYSTEM: &str = "olmv1-system";
 
 /// How long something may take that happens in milliseconds, on a machine that does much else.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Catalogs whose content a test wrote, by their resolved references.
 #[derive(Debug, Clone, Default)]
-pub struct TestCatalogs(Arc<Mutex<HashMap<String, Arc<Store>>>>);
+pub(crate) struct TestCatalogs(Arc<Mutex<HashMap<String, Arc<Store>>>>);
 
 impl Catalogs for TestCatalogs {
     async fn content(&self, catalog: &ClusterCatalog) -> Result<Arc<Store>, ContentError> {
@@ -48,19 +48,19 @@ impl Catalogs for TestCatalogs {
 
 /// What a bundle of the test holds.
 #[derive(Debug, Clone)]
-pub struct TestBundle {
-    pub version: &'static str,
-    pub replaces: Option<&'static str>,
+pub(crate) struct TestBundle {
+    pub(crate) version: &'static str,
+    pub(crate) replaces: Option<&'static str>,
     /// What the node makes of its pod.
-    pub fate: &'static str,
+    pub(crate) fate: &'static str,
     /// Names of further ConfigMaps.
-    pub config_maps: Vec<String>,
+    pub(crate) config_maps: Vec<String>,
     /// The type of the field `size` of its custom resource.
-    pub size: &'static str,
+    pub(crate) size: &'static str,
 }
 
 impl TestBundle {
-    pub fn new(version: &'static str) -> Self {
+    pub(crate) fn new(version: &'static str) -> Self {
         Self {
             version,
             replaces: None,
@@ -70,21 +70,21 @@ impl TestBundle {
         }
     }
 
-    pub fn replaces(mut self, version: &'static str) -> Self {
+    pub(crate) fn replaces(mut self, version: &'static str) -> Self {
         self.replaces = Some(version);
         self
     }
 
-    pub fn fate(mut self, fate: &'static str) -> Self {
+    pub(crate) fn fate(mut self, fate: &'static str) -> Self {
         self.fate = fate;
         self
     }
 }
 
-pub struct World {
-    pub stage: Stage,
-    pub client: kube::Client,
-    pub catalogs: TestCatalogs,
+pub(crate) struct World {
+    pub(crate) stage: Stage,
+    pub(crate) client: kube::Client,
+    pub(crate) catalogs: TestCatalogs,
     registry: Serving,
     remote: Arc<Remote>,
     folder: tempfile::TempDir,
@@ -93,13 +93,13 @@ pub struct World {
 
 impl World {
     /// Makes a cluster with the kinds of OLM v1 and a controller that looks after it.
-    pub async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         let mut world = Self::without_controller().await;
         world.start();
         world
     }
 
-    pub async fn without_controller() -> Self {
+    pub(crate) async fn without_controller() -> Self {
         let stage = Stage::in_memory(stage::Options::default())
             .await
             .expect("a stage");
@@ -135,12 +135,12 @@ impl World {
     }
 
     /// Starts a controller; if one was running, it is stopped before.
-    pub fn start(&mut self) {
+    pub(crate) fn start(&mut self) {
         self.start_with(self.client.clone());
     }
 
     /// Starts a controller that has its own way to the cluster.
-    pub fn start_with(&mut self, client: kube::Client) {
+    pub(crate) fn start_with(&mut self, client: kube::Client) {
         let remote = Arc::clone(&self.remote);
         let store = ContentStore::open(&self.folder.path().join("images"), 1 << 30).expect("a store");
         let controller = Controller::new(Options {
@@ -165,7 +165,7 @@ impl World {
         self.controller = Some((running, stop));
     }
 
-    pub async fn stop(&mut self) {
+    pub(crate) async fn stop(&mut self) {
         if let Some((running, stop)) = self.controller.take() {
             stop.send(()).ok();
             running.await.expect("the controller ended");
@@ -173,7 +173,7 @@ impl World {
     }
 
     /// Applies an object, whatever its kind.
-    pub async fn apply(&self, object: Value) {
+    pub(crate) async fn apply(&self, object: Value) {
         let api_version = object["apiVersion"].as_str().expect("a version");
         let kind = object["kind"].as_str().expect("a kind");
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
@@ -189,16 +189,16 @@ impl World {
             .expect("applied");
     }
 
-    pub fn extensions(&self) -> Api<ClusterExtension> {
+    pub(crate) fn extensions(&self) -> Api<ClusterExtension> {
         Api::all(self.client.clone())
     }
 
-    pub fn object_sets(&self) -> Api<ClusterObjectSet> {
+    pub(crate) fn object_sets(&self) -> Api<ClusterObjectSet> {
         Api::all(self.client.clone())
     }
 
     /// Asks for package `p`, with changes to the spec.
-    pub async fn extend(&self, name: &str, change: impl FnOnce(&mut Value)) {
+    pub(crate) async fn extend(&self, name: &str, change: impl FnOnce(&mut Value)) {
         let mut object = json!({
             "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension",
             "metadata": {"name": name},
@@ -209,7 +209,7 @@ impl World {
     }
 
     /// Publishes bundles and a catalog of them with one channel.
-    pub async fn publish(&self, catalog: &str, bundles: &[TestBundle]) {
+    pub(crate) async fn publish(&self, catalog: &str, bundles: &[TestBundle]) {
         let mut objects = vec![json!({"schema": "olm.package", "name": "p", "defaultChannel": "stable"})];
         let entries: Vec<Value> = bundles
             .iter()
@@ -233,7 +233,7 @@ impl World {
     }
 
     /// Serves objects as a catalog.
-    pub async fn serve(&self, catalog: &str, objects: &[Value]) {
+    pub(crate) async fn serve(&self, catalog: &str, objects: &[Value]) {
         let lines: Vec<String> = objects.iter().map(Value::to_string).collect();
         let bytes = lines.join("\n").into_bytes();
         let digest = Digest::of(&bytes);
@@ -269,7 +269,7 @@ impl World {
     }
 
     /// Builds and pushes the image of a bundle; returns its name.
-    pub async fn push(&self, bundle: &TestBundle) -> String {
+    pub(crate) async fn push(&self, bundle: &TestBundle) -> String {
         let store = ContentStore::temporary().expect("a store");
         let mut files = LayerFiles::new();
         for (path, content) in files_of(bundle) {
@@ -288,7 +288,7 @@ impl World {
     }
 
     /// Waits until an extension is as `wanted` says.
-    pub async fn extension(
+    pub(crate) async fn extension(
         &self,
         name: &str,
         wanted: impl Fn(&ClusterExtension) -> bool,
@@ -319,7 +319,7 @@ impl World {
     }
 
     /// Waits until a version is installed and nothing else is on its way.
-    pub async fn installed(&self, name: &str, version: &str) -> ClusterExtension {
+    pub(crate) async fn installed(&self, name: &str, version: &str) -> ClusterExtension {
         self.extension(name, |extension| {
             let installed = extension
                 .status
@@ -332,7 +332,7 @@ impl World {
     }
 
     /// Waits until an object is there, or isn't.
-    pub async fn object(&self, kind: &str, name: &str, is_there: bool) -> Option<Value> {
+    pub(crate) async fn object(&self, kind: &str, name: &str, is_there: bool) -> Option<Value> {
         let deadline = tokio::time::Instant::now() + PATIENCE;
         loop {
             let found = self.get(kind, name).await;
@@ -344,7 +344,7 @@ impl World {
         }
     }
 
-    pub fn api_of(&self, kind: &str) -> Api<DynamicObject> {
+    pub(crate) fn api_of(&self, kind: &str) -> Api<DynamicObject> {
         let (group, version, is_namespaced) = match kind {
             "ConfigMap" | "Secret" | "ServiceAccount" => ("", "v1", true),
             "Deployment" => ("apps", "v1", true),
@@ -360,14 +360,14 @@ impl World {
         }
     }
 
-    pub async fn get(&self, kind: &str, name: &str) -> Option<Value> {
+    pub(crate) async fn get(&self, kind: &str, name: &str) -> Option<Value> {
         let found = self.api_of(kind).get_opt(name).await.expect("asked");
         found.map(|object| serde_json::to_value(object).expect("JSON"))
     }
 }
 
 /// Returns whether a condition of an extension says this.
-pub fn says(extension: &ClusterExtension, kind: &str, status: &str, reason: &str) -> bool {
+pub(crate) fn says(extension: &ClusterExtension, kind: &str, status: &str, reason: &str) -> bool {
     find(&extension.status.conditions, kind)
         .is_some_and(|said| said.status.as_str() == status && said.reason == reason)
 }
