@@ -116,9 +116,31 @@ pub enum CredentialsError {
     },
 }
 
+/// Names and passwords that lie in no file, such as those in a Kubernetes Secret.
+#[derive(Clone)]
+pub struct CredentialsDocument {
+    /// What error messages call it, such as `Secret default/registry`.
+    pub origin: String,
+    /// What Docker or Podman would have written to a file.
+    pub content: Secret,
+    /// Whether it has the form of `~/.dockercfg`: the entries alone.
+    pub is_legacy: bool,
+}
+
+impl fmt::Debug for CredentialsDocument {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("CredentialsDocument")
+            .field("origin", &self.origin)
+            .finish_non_exhaustive()
+    }
+}
+
 /// Where names and passwords are looked up.
 #[derive(Debug, Clone)]
 pub struct Credentials {
+    /// What is asked before the source.
+    documents: Vec<CredentialsDocument>,
     source: Source,
     /// Where helper programs are searched.
     search_path: Option<std::ffi::OsString>,
@@ -178,6 +200,7 @@ impl Credentials {
     #[must_use]
     pub fn fixed(login: Login) -> Self {
         Self {
+            documents: Vec::new(),
             source: Source::Fixed(login),
             search_path: None,
         }
@@ -192,6 +215,7 @@ impl Credentials {
             required: true,
         };
         Self {
+            documents: Vec::new(),
             source: Source::Files(vec![file]),
             search_path: surroundings.variable("PATH").map(ToOwned::to_owned),
         }
@@ -232,13 +256,30 @@ impl Credentials {
                 .map(|path| optional(path, Format::Legacy)),
         );
         Self {
+            documents: Vec::new(),
             source: Source::Files(files),
             search_path: surroundings.variable("PATH").map(ToOwned::to_owned),
         }
     }
 
+    /// The same, with documents that are asked first, in their order.
+    ///
+    /// Only their entries count. Whoever writes such a document must not choose which program runs here, so the helpers
+    /// that it names are passed over.
+    #[must_use]
+    pub fn with_documents(mut self, documents: Vec<CredentialsDocument>) -> Self {
+        self.documents = documents;
+        self
+    }
+
     /// Finds what to present to the registry of `reference` for its repository.
     pub async fn login_for(&self, reference: &Reference) -> Result<Login, CredentialsError> {
+        for document in &self.documents {
+            let login = document.login_for(reference)?;
+            if login != Login::Anonymous {
+                return Ok(login);
+            }
+        }
         let files = match &self.source {
             Source::Fixed(login) => return Ok(login.clone()),
             Source::Files(files) => files,
@@ -338,28 +379,54 @@ impl CredentialsFile {
         if bytes.len() as u64 > FILE_SIZE_LIMIT {
             return Err(invalid(format!("it is larger than {FILE_SIZE_LIMIT} bytes")));
         }
-        if bytes.iter().all(u8::is_ascii_whitespace) {
-            return Ok(Some(Contents::default()));
-        }
-        // serde's own message may quote a value, so only the position is passed on.
-        let at = |error: serde_json::Error| {
-            invalid(format!(
-                "not the JSON that Docker and Podman write, at line {}, column {}",
-                error.line(),
-                error.column()
-            ))
+        Contents::parse(&bytes, self.format).map(Some).map_err(invalid)
+    }
+}
+
+impl CredentialsDocument {
+    fn login_for(&self, reference: &Reference) -> Result<Login, CredentialsError> {
+        let format = if self.is_legacy {
+            Format::Legacy
+        } else {
+            Format::Current
         };
-        match self.format {
-            Format::Current => serde_json::from_slice(&bytes).map(Some).map_err(at),
-            Format::Legacy => Ok(Some(Contents {
-                auths: Some(serde_json::from_slice(&bytes).map_err(at)?),
-                ..Contents::default()
-            })),
+        let origin = Path::new(&self.origin);
+        let contents = Contents::parse(self.content.expose().as_bytes(), format).map_err(|cause| {
+            CredentialsError::Invalid {
+                path: origin.to_owned(),
+                cause,
+            }
+        })?;
+        match contents.entry(format, reference) {
+            Some((key, entry)) => entry.login(origin, key),
+            None => Ok(Login::Anonymous),
         }
     }
 }
 
 impl Contents {
+    /// Reads what Docker or Podman wrote, or says where it stops making sense.
+    fn parse(bytes: &[u8], format: Format) -> Result<Self, String> {
+        if bytes.iter().all(u8::is_ascii_whitespace) {
+            return Ok(Self::default());
+        }
+        // serde's own message may quote a value, so only the position is passed on.
+        let at = |error: serde_json::Error| {
+            format!(
+                "not the JSON that Docker and Podman write, at line {}, column {}",
+                error.line(),
+                error.column()
+            )
+        };
+        match format {
+            Format::Current => serde_json::from_slice(bytes).map_err(at),
+            Format::Legacy => Ok(Self {
+                auths: Some(serde_json::from_slice(bytes).map_err(at)?),
+                ..Self::default()
+            }),
+        }
+    }
+
     /// The entry for the longest prefix of the repository's name, or for the registry under another of its names.
     fn entry(&self, format: Format, reference: &Reference) -> Option<(&str, &Entry)> {
         let entries = self.auths.as_ref()?;

@@ -287,3 +287,45 @@ fn passwords_do_not_show_in_debug_output() {
     assert!(shown.contains("me"));
     assert!(!shown.contains("hunter2"));
 }
+
+#[tokio::test]
+async fn documents_are_asked_before_files_and_choose_no_program() {
+    let document = |content: &str, is_legacy| CredentialsDocument {
+        origin: "Secret default/registry".to_owned(),
+        content: Secret::new(content),
+        is_legacy,
+    };
+    let reference = Reference::parse("registry.example/team/catalog:v1").expect("a reference");
+    let fallback = Login::Password {
+        username: "from-file".to_owned(),
+        password: Secret::new("x"),
+    };
+    let user = |login: Login| match login {
+        Login::Password { username, .. } => username,
+        other => format!("{other:?}"),
+    };
+    for (documents, expected) in [
+        (
+            vec![document(r#"{"auths": {"registry.example/team": {"username": "a", "password": "b"}}}"#, false)],
+            "a",
+        ),
+        (
+            vec![document(r#"{"https://registry.example": {"auth": "Yzpk"}}"#, true)],
+            "c",
+        ),
+        (
+            vec![
+                document(r#"{"auths": {"other.example": {"auth": "eDp5"}}}"#, false),
+                document(r#"{"credHelpers": {"registry.example": "evil"}, "credsStore": "evil"}"#, false),
+            ],
+            "from-file",
+        ),
+    ] {
+        let credentials = Credentials::fixed(fallback.clone()).with_documents(documents);
+        let login = credentials.login_for(&reference).await.expect("a login");
+        assert_eq!(user(login), expected);
+    }
+    let broken = Credentials::none().with_documents(vec![document("{\"auths\": hunter2", false)]);
+    let error = broken.login_for(&reference).await.expect_err("no JSON").to_string();
+    assert!(error.contains("Secret default/registry") && !error.contains("hunter2"), "{error}");
+}

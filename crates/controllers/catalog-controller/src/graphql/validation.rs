@@ -1,0 +1,548 @@
+//! Whether a query makes sense for a catalog, with upstream's words for what doesn't.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use super::answer::QueryError;
+use super::document::{
+    Argument, Directive, Document, Field, Fragment, Literal, LiteralValue, Name, Operation, OperationKind,
+    Selection, TypeReference,
+};
+use super::limits;
+use super::merging;
+use super::suggestion::did_you_mean;
+use super::types::{ArgumentDefinition, QUERY, TypeDefinition, Types};
+
+/// How many errors are reported: whoever made more mistakes than that begins with these.
+const MAX_ERRORS: usize = 100;
+
+/// Checks a query and returns what is wrong with it.
+pub(super) fn check(source: &str, document: &Document, types: &Types) -> Vec<QueryError> {
+    let mut check = Check {
+        source,
+        document,
+        types,
+        errors: Vec::new(),
+    };
+    check.names();
+    for operation in &document.operations {
+        check.operation(operation);
+    }
+    for fragment in &document.fragments {
+        check.fragment(fragment);
+    }
+    check.cycles();
+    // Fragments that contain themselves have no end, and whether their fields can be merged has no answer.
+    if check.errors.is_empty() {
+        if let Err(message) = limits::check_expanded(document) {
+            return vec![QueryError::new(message)];
+        }
+        for conflict in merging::conflicts(document, types) {
+            check.report(&conflict.positions, conflict.message);
+        }
+    }
+    check.errors
+}
+
+struct Check<'a> {
+    source: &'a str,
+    document: &'a Document,
+    types: &'a Types,
+    errors: Vec<QueryError>,
+}
+
+/// A variable in a query, and the type that its place has.
+type Usage<'a> = (&'a str, usize, Option<TypeReference>);
+
+impl<'a> Check<'a> {
+    fn report(&mut self, positions: &[usize], message: impl Into<String>) {
+        if self.errors.len() < MAX_ERRORS {
+            self.errors.push(QueryError::at(self.source, positions, message));
+        }
+    }
+
+    /// Operations and fragments have names of their own, and every fragment is used.
+    fn names(&mut self) {
+        let document = self.document;
+        let several = document.operations.len() > 1;
+        let mut known: HashMap<&str, usize> = HashMap::new();
+        for operation in &document.operations {
+            let (name, at) = match &operation.name {
+                Some(name) => (name.text.as_str(), name.at),
+                None => ("", operation.at),
+            };
+            if operation.name.is_none() && several {
+                self.report(
+                    &[operation.at],
+                    "This anonymous operation must be the only defined operation.",
+                );
+            }
+            if let Some(first) = known.get(name) {
+                let message = format!("There can only be one operation named \"{name}\".");
+                self.report(&[*first, at], message);
+            } else {
+                known.insert(name, at);
+            }
+        }
+        let mut used = HashSet::new();
+        for operation in &document.operations {
+            self.spread(&operation.selections, &mut used);
+        }
+        let mut known: HashMap<&str, usize> = HashMap::new();
+        for Fragment { name, at, .. } in &document.fragments {
+            if let Some(first) = known.get(name.text.as_str()) {
+                let message = format!("There can only be one fragment named \"{}\".", name.text);
+                self.report(&[*first, name.at], message);
+            } else {
+                known.insert(&name.text, name.at);
+            }
+            if !used.contains(name.text.as_str()) {
+                self.report(&[*at], format!("Fragment \"{}\" is never used.", name.text));
+            }
+        }
+    }
+
+    /// Collects the fragments that selections lead to.
+    fn spread(&self, selections: &'a [Selection], used: &mut HashSet<&'a str>) {
+        for selection in selections {
+            match selection {
+                Selection::Field(field) => self.spread(field.selections.as_deref().unwrap_or_default(), used),
+                Selection::Inline(inline) => self.spread(&inline.selections, used),
+                Selection::Spread(spread) => {
+                    if used.insert(&spread.name.text)
+                        && let Some(fragment) = self.document.fragment(&spread.name.text)
+                    {
+                        self.spread(&fragment.selections, used);
+                    }
+                }
+            }
+        }
+    }
+
+    fn operation(&mut self, operation: &'a Operation) {
+        let (root, location) = match operation.kind {
+            OperationKind::Query => (Some(QUERY), "QUERY"),
+            OperationKind::Mutation => (None, "MUTATION"),
+            OperationKind::Subscription => (None, "SUBSCRIPTION"),
+        };
+        self.directives(&operation.directives, location);
+        self.selections(root, &operation.selections);
+        self.variables(operation, root);
+    }
+
+    fn fragment(&mut self, fragment: &'a Fragment) {
+        self.directives(&fragment.directives, "FRAGMENT_DEFINITION");
+        let parent = self.condition(&fragment.condition, |name| {
+            format!(
+                "Fragment \"{}\" cannot condition on non composite type \"{name}\".",
+                fragment.name.text
+            )
+        });
+        self.selections(parent, &fragment.selections);
+    }
+
+    /// The type that a fragment is for, if it is one that has fields.
+    fn condition(&mut self, condition: &'a Name, refusal: impl FnOnce(&str) -> String) -> Option<&'a str> {
+        let name = condition.text.as_str();
+        match self.types.named.get(name) {
+            Some(TypeDefinition::Object(_)) => return Some(name),
+            Some(_) => self.report(&[condition.at], refusal(name)),
+            None => self.unknown_type(name, condition.at),
+        }
+        None
+    }
+
+    fn unknown_type(&mut self, name: &str, at: usize) {
+        let known = self.types.named.keys().map(String::as_str);
+        let message = format!("Unknown type \"{name}\".{}", did_you_mean(name, known));
+        self.report(&[at], message);
+    }
+
+    fn selections(&mut self, parent: Option<&'a str>, selections: &'a [Selection]) {
+        for selection in selections {
+            match selection {
+                Selection::Field(field) => self.field(parent, field),
+                Selection::Inline(inline) => {
+                    self.directives(&inline.directives, "INLINE_FRAGMENT");
+                    let mut inner = parent;
+                    if let Some(condition) = &inline.condition {
+                        inner = self.condition(condition, |name| {
+                            format!("Fragment cannot condition on non composite type \"{name}\".")
+                        });
+                        self.possible("Fragment", parent, inner, inline.at);
+                    }
+                    self.selections(inner, &inline.selections);
+                }
+                Selection::Spread(spread) => {
+                    self.directives(&spread.directives, "FRAGMENT_SPREAD");
+                    let name = &spread.name.text;
+                    let Some(fragment) = self.document.fragment(name) else {
+                        self.report(&[spread.name.at], format!("Unknown fragment \"{name}\"."));
+                        continue;
+                    };
+                    let condition = fragment.condition.text.as_str();
+                    let inner = self.types.fields(condition).map(|_| condition);
+                    self.possible(&format!("Fragment \"{name}\""), parent, inner, spread.at);
+                }
+            }
+        }
+    }
+
+    fn possible(&mut self, what: &str, parent: Option<&str>, inner: Option<&str>, at: usize) {
+        if let (Some(parent), Some(inner)) = (parent, inner)
+            && parent != inner
+        {
+            let message = format!(
+                "{what} cannot be spread here as objects of type \"{parent}\" can never be of type \"{inner}\"."
+            );
+            self.report(&[at], message);
+        }
+    }
+
+    fn field(&mut self, parent: Option<&'a str>, field: &'a Field) {
+        self.directives(&field.directives, "FIELD");
+        let name = field.name.text.as_str();
+        let types = self.types;
+        let definition = parent.and_then(|parent| types.field_of(parent, name));
+        let Some(definition) = definition else {
+            if let Some(parent) = parent {
+                let known = types
+                    .fields(parent)
+                    .into_iter()
+                    .flat_map(BTreeMap::keys)
+                    .map(String::as_str);
+                let message = format!(
+                    "Cannot query field \"{name}\" on type \"{parent}\".{}",
+                    did_you_mean(name, known)
+                );
+                self.report(&[field.at], message);
+            }
+            self.selections(None, field.selections.as_deref().unwrap_or_default());
+            return;
+        };
+        let parent = parent.unwrap_or_default();
+        self.arguments(&field.arguments, &definition.arguments, |unknown, hint| {
+            format!("Unknown argument \"{unknown}\" on field \"{name}\" of type \"{parent}\".{hint}")
+        });
+        for required in &definition.arguments {
+            let is_given = field.arguments.iter().any(|given| given.name.text == required.name);
+            if matches!(required.kind, TypeReference::NonNull(_)) && !is_given {
+                let message = format!(
+                    "Field \"{name}\" argument \"{}\" of type \"{}\" is required but not provided.",
+                    required.name, required.kind
+                );
+                self.report(&[field.at], message);
+            }
+        }
+        let is_composite = types.fields(definition.kind.name()).is_some();
+        match &field.selections {
+            Some(_) if !is_composite => {
+                let message = format!(
+                    "Field \"{name}\" of type \"{}\" must not have a sub selection.",
+                    definition.kind
+                );
+                self.report(&[field.at], message);
+            }
+            Some(selections) => {
+                // The types outlive the definition, which may have been made for this one question.
+                let inner = types
+                    .named
+                    .get_key_value(definition.kind.name())
+                    .map(|(name, _)| name.as_str());
+                self.selections(inner, selections);
+            }
+            None if is_composite => {
+                let message = format!(
+                    "Field \"{name}\" of type \"{}\" must have a sub selection.",
+                    definition.kind
+                );
+                self.report(&[field.at], message);
+            }
+            None => {}
+        }
+    }
+
+    fn arguments(
+        &mut self,
+        given: &'a [Argument],
+        known: &[ArgumentDefinition],
+        unknown: impl Fn(&str, &str) -> String,
+    ) {
+        let mut names: HashMap<&str, usize> = HashMap::new();
+        for argument in given {
+            let name = argument.name.text.as_str();
+            if let Some(first) = names.get(name) {
+                let message = format!("There can be only one argument named \"{name}\".");
+                self.report(&[*first, argument.name.at], message);
+            } else {
+                names.insert(name, argument.name.at);
+            }
+            let Some(definition) = known.iter().find(|definition| definition.name == name) else {
+                let hint = did_you_mean(name, known.iter().map(|definition| definition.name));
+                self.report(&[argument.at], unknown(name, &hint));
+                continue;
+            };
+            if let Err(cause) = fits(&definition.kind, &argument.value, self.types) {
+                let message = format!(
+                    "Argument \"{name}\" has invalid value {}.\n{cause}",
+                    argument.value.printed()
+                );
+                self.report(&[argument.value.at], message);
+            }
+        }
+    }
+
+    fn directives(&mut self, directives: &'a [Directive], location: &str) {
+        let types = self.types;
+        for directive in directives {
+            let name = directive.name.text.as_str();
+            let Some(definition) = types.directives.iter().find(|known| known.name == name) else {
+                self.report(&[directive.at], format!("Unknown directive \"{name}\"."));
+                continue;
+            };
+            if !definition.locations.contains(&location) {
+                let message = format!("Directive \"{name}\" may not be used on {location}.");
+                self.report(&[directive.at], message);
+            }
+            let argument = &definition.argument;
+            self.arguments(
+                &directive.arguments,
+                std::slice::from_ref(argument),
+                |unknown, hint| format!("Unknown argument \"{unknown}\" on directive \"@{name}\".{hint}"),
+            );
+            let is_given = directive
+                .arguments
+                .iter()
+                .any(|given| given.name.text == argument.name);
+            if matches!(argument.kind, TypeReference::NonNull(_)) && !is_given {
+                let message = format!(
+                    "Directive \"@{name}\" argument \"{}\" of type \"{}\" is required but not provided.",
+                    argument.name, argument.kind
+                );
+                self.report(&[directive.at], message);
+            }
+        }
+    }
+
+    fn variables(&mut self, operation: &'a Operation, root: Option<&'a str>) {
+        let mut usages = Vec::new();
+        self.usages(root, &operation.selections, &mut HashSet::new(), &mut usages);
+        let owner = operation.name.as_ref().map(|name| name.text.as_str());
+        let in_operation = |verb: &str| match owner {
+            Some(owner) => format!(" {verb} operation \"{owner}\"."),
+            None => ".".to_owned(),
+        };
+        let mut known: HashMap<&str, &super::document::VariableDefinition> = HashMap::new();
+        for variable in &operation.variables {
+            let name = variable.name.text.as_str();
+            if let Some(first) = known.get(name) {
+                let message = format!("There can only be one variable named \"{name}\".");
+                self.report(&[first.name.at, variable.name.at], message);
+            }
+            known.insert(name, variable);
+            match self.types.named.get(variable.kind.name()) {
+                None => self.unknown_type(variable.kind.name(), variable.kind_at),
+                Some(TypeDefinition::Object(_)) => {
+                    let message = format!("Variable \"${name}\" cannot be non-input type \"{}\".", variable.kind);
+                    self.report(&[variable.kind_at], message);
+                }
+                Some(_) => self.default(name, &variable.kind, variable.default.as_ref()),
+            }
+            if !usages.iter().any(|(used, ..)| *used == name) {
+                let message = format!("Variable \"${name}\" is never used{}", in_operation("in"));
+                self.report(&[variable.at], message);
+            }
+        }
+        for (name, at, expected) in usages {
+            let Some(variable) = known.get(name) else {
+                let message = format!("Variable \"${name}\" is not defined{}", in_operation("by"));
+                self.report(&[at, operation.at], message);
+                continue;
+            };
+            if let Some(expected) = expected
+                && !is_allowed(&variable.kind, variable.default.is_some(), &expected)
+            {
+                let message = format!(
+                    "Variable \"${name}\" of type \"{}\" used in position expecting type \"{expected}\".",
+                    variable.kind
+                );
+                self.report(&[variable.at, at], message);
+            }
+        }
+    }
+
+    fn default(&mut self, name: &str, kind: &TypeReference, default: Option<&Literal>) {
+        let Some(default) = default else { return };
+        if let TypeReference::NonNull(inner) = kind {
+            let message = format!(
+                "Variable \"${name}\" of type \"{kind}\" is required and will not use the default value. Perhaps you meant \
+                 to use type \"{inner}\"."
+            );
+            self.report(&[default.at], message);
+        }
+        if let Err(cause) = fits(kind, default, self.types) {
+            let message = format!(
+                "Variable \"${name}\" has invalid default value: {}.\n{cause}",
+                default.printed()
+            );
+            self.report(&[default.at], message);
+        }
+    }
+
+    /// Collects the variables that selections use, through fragments.
+    fn usages(
+        &self,
+        parent: Option<&'a str>,
+        selections: &'a [Selection],
+        seen: &mut HashSet<&'a str>,
+        found: &mut Vec<Usage<'a>>,
+    ) {
+        let types = self.types;
+        let collect = |given: &'a [Argument], known: &[ArgumentDefinition], found: &mut Vec<Usage<'a>>| {
+            for argument in given {
+                let expected = known
+                    .iter()
+                    .find(|definition| definition.name == argument.name.text)
+                    .map(|definition| definition.kind.clone());
+                if let LiteralValue::Variable(name) = &argument.value.value {
+                    found.push((name, argument.value.at, expected));
+                    continue;
+                }
+                let mut inner = Vec::new();
+                argument.value.variables(&mut inner);
+                found.extend(inner.into_iter().map(|(name, at)| (name, at, None)));
+            }
+        };
+        for selection in selections {
+            let directives = match selection {
+                Selection::Field(field) => &field.directives,
+                Selection::Inline(inline) => &inline.directives,
+                Selection::Spread(spread) => &spread.directives,
+            };
+            for directive in directives {
+                let definition = types
+                    .directives
+                    .iter()
+                    .find(|known| known.name == directive.name.text);
+                let known = definition.map_or(&[][..], |definition| std::slice::from_ref(&definition.argument));
+                collect(&directive.arguments, known, found);
+            }
+            match selection {
+                Selection::Field(field) => {
+                    let definition = parent.and_then(|parent| types.field_of(parent, &field.name.text));
+                    let known = definition
+                        .as_ref()
+                        .map_or(&[][..], |definition| definition.arguments.as_slice());
+                    collect(&field.arguments, known, found);
+                    let inner = definition
+                        .as_ref()
+                        .and_then(|definition| types.named.get_key_value(definition.kind.name()))
+                        .map(|(name, _)| name.as_str());
+                    self.usages(inner, field.selections.as_deref().unwrap_or_default(), seen, found);
+                }
+                Selection::Inline(inline) => {
+                    let inner = inline.condition.as_ref().map_or(parent, |name| Some(&name.text));
+                    self.usages(inner, &inline.selections, seen, found);
+                }
+                Selection::Spread(spread) => {
+                    if seen.insert(&spread.name.text)
+                        && let Some(fragment) = self.document.fragment(&spread.name.text)
+                    {
+                        let inner = Some(fragment.condition.text.as_str());
+                        self.usages(inner, &fragment.selections, seen, found);
+                    }
+                }
+            }
+        }
+    }
+
+    /// No fragment contains itself.
+    fn cycles(&mut self) {
+        let document = self.document;
+        let mut done = HashSet::new();
+        for fragment in &document.fragments {
+            self.follow(fragment, &mut Vec::new(), &mut done);
+        }
+    }
+
+    /// Follows a fragment to those that it holds. `path` has the fragments that lead here, each with the place of the
+    /// spread that leads on.
+    fn follow(&mut self, fragment: &'a Fragment, path: &mut Vec<(&'a str, usize)>, done: &mut HashSet<&'a str>) {
+        if !done.insert(&fragment.name.text) {
+            return;
+        }
+        let mut spreads = Vec::new();
+        direct_spreads(&fragment.selections, &mut spreads);
+        for (name, at) in spreads {
+            path.push((&fragment.name.text, at));
+            if let Some(begin) = path.iter().position(|(earlier, _)| *earlier == name) {
+                let cycle = &path[begin..];
+                let via: Vec<&str> = cycle.iter().skip(1).map(|(name, _)| *name).collect();
+                let via = if via.is_empty() {
+                    String::new()
+                } else {
+                    format!(" via {}", via.join(", "))
+                };
+                let positions: Vec<usize> = cycle.iter().map(|(_, at)| *at).collect();
+                let message = format!("Cannot spread fragment \"{name}\" within itself{via}.");
+                self.report(&positions, message);
+            } else if let Some(next) = self.document.fragment(name) {
+                self.follow(next, path, done);
+            }
+            path.pop();
+        }
+    }
+}
+
+fn direct_spreads<'a>(selections: &'a [Selection], found: &mut Vec<(&'a str, usize)>) {
+    for selection in selections {
+        match selection {
+            Selection::Field(field) => direct_spreads(field.selections.as_deref().unwrap_or_default(), found),
+            Selection::Inline(inline) => direct_spreads(&inline.selections, found),
+            Selection::Spread(spread) => found.push((&spread.name.text, spread.at)),
+        }
+    }
+}
+
+/// Checks that a value fits a type; variables are checked where they are defined.
+fn fits(kind: &TypeReference, literal: &Literal, types: &Types) -> Result<(), String> {
+    let name = match (kind, &literal.value) {
+        (_, LiteralValue::Variable(_)) => return Ok(()),
+        (TypeReference::NonNull(inner), _) => return fits(inner, literal, types),
+        (TypeReference::List(inner), LiteralValue::List(items)) => {
+            return items.iter().try_for_each(|item| {
+                fits(inner, item, types).map_err(|cause| format!("In element #1: {cause}"))
+            });
+        }
+        (TypeReference::List(inner), _) => return fits(inner, literal, types),
+        (TypeReference::Named(name), _) => name,
+    };
+    let is_fine = match (name.as_str(), &literal.value) {
+        ("Int", LiteralValue::Int(text)) => text.parse::<i64>().is_ok(),
+        ("Float", LiteralValue::Int(_) | LiteralValue::Float(_))
+        | ("String", LiteralValue::Text(_))
+        | ("Boolean", LiteralValue::Boolean(_)) => true,
+        (_, LiteralValue::Enum(value)) => {
+            matches!(types.named.get(name), Some(TypeDefinition::Enumeration(values)) if values.contains(&value.as_str()))
+        }
+        _ => false,
+    };
+    if is_fine {
+        return Ok(());
+    }
+    Err(format!(
+        "Expected type \"{name}\", found {}.",
+        literal.printed()
+    ))
+}
+
+/// Whether a variable may stand where a type is expected; one with a default always has a value.
+fn is_allowed(kind: &TypeReference, has_default: bool, expected: &TypeReference) -> bool {
+    match (kind, expected) {
+        (TypeReference::NonNull(kind), TypeReference::NonNull(expected)) => is_allowed(kind, false, expected),
+        (_, TypeReference::NonNull(expected)) => has_default && is_allowed(kind, false, expected),
+        (TypeReference::NonNull(kind), _) => is_allowed(kind, false, expected),
+        (TypeReference::List(kind), TypeReference::List(expected)) => is_allowed(kind, false, expected),
+        (TypeReference::Named(kind), TypeReference::Named(expected)) => kind == expected,
+        _ => false,
+    }
+}
