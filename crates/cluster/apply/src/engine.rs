@@ -1,8 +1,10 @@
 //! The engine: does what [`revision::decide`] says, one step after the other, until there is nothing left to do.
 
+mod parting;
 mod preview;
 mod server;
 mod watches;
+mod writing;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,16 +16,15 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use kube::Client;
 use kube::api::{Api, ListParams, Patch, PatchParams};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::content::{self, Content, ContentError, SecretState, owner_of};
-use crate::fields;
 use crate::object::{ObjectId, text};
 use crate::revision::conclusion::Conclusion;
 use crate::revision::report::{PhaseReport, Standing};
-use crate::revision::{self, How, Observed, Outcome, Seen, Snapshot, Step, Write};
-use crate::teardown::{Parting, Survivors};
-use server::{Attempt, Server, Trouble, is_conflict, is_not_found, words};
+use crate::revision::{self, Observed, Outcome, Seen, Snapshot, Step};
+use crate::teardown::Survivors;
+use server::{Server, Trouble, is_conflict, is_not_found, words};
 use watches::Watches;
 
 /// How many objects of a phase are read or written at once: a server has others to serve.
@@ -242,171 +243,6 @@ impl Engine {
         }
     }
 
-    /// Writes objects of a phase, after the server said that it would take them all.
-    async fn write(&self, snapshot: &mut Snapshot, phase: usize, writes: Vec<Write>, attempts: usize) {
-        let ids = ids_of(snapshot, phase);
-        // One object alone is taken or not; there is nothing to hold back.
-        if writes.len() > 1 {
-            let trying = writes
-                .iter()
-                .filter_map(|write| Some((write, ids.get(write.index)?)));
-            let trying =
-                trying.map(|(write, id)| async move { (write.index, id, self.try_out(id, write).await) });
-            let trying: Vec<_> = trying.collect();
-            let tried: Vec<_> = stream::iter(trying).buffer_unordered(AT_ONCE).collect().await;
-            let mut all_taken = true;
-            for (index, id, tried) in tried {
-                if let (Err(trouble), Some(observed)) = (tried, snapshot.objects.get_mut(index)) {
-                    all_taken = false;
-                    *observed = after_trouble(id, "validating", trouble, attempts);
-                }
-            }
-            if !all_taken {
-                return;
-            }
-        }
-        let seen = |index: usize| match snapshot.objects.get(index).map(|observed| &observed.seen) {
-            Some(Seen::Present(live)) => Some(live.as_ref()),
-            _ => None,
-        };
-        let writing = writes
-            .iter()
-            .filter_map(|write| Some((write, ids.get(write.index)?)));
-        let writing = writing.map(|(write, id)| {
-            let live = seen(write.index);
-            async move { (write, id, self.write_one(id, write, live).await) }
-        });
-        let writing: Vec<_> = writing.collect();
-        let written: Vec<_> = stream::iter(writing).buffer_unordered(AT_ONCE).collect().await;
-        for (write, id, written) in written {
-            let Some(observed) = snapshot.objects.get_mut(write.index) else {
-                continue;
-            };
-            *observed = match written {
-                Ok(live) => {
-                    if let Ok(served) = self.server.kind(id).await {
-                        self.watches
-                            .saw(&served.named(id), text(&live, "/metadata/resourceVersion"));
-                    }
-                    Observed {
-                        seen: Seen::Present(Box::new(live)),
-                        outcome: Some(Outcome::Done),
-                    }
-                }
-                Err(trouble) => after_trouble(id, doing(write.how), trouble, attempts),
-            };
-        }
-    }
-
-    async fn try_out(&self, id: &ObjectId, write: &Write) -> Result<Value, Trouble> {
-        match write.how {
-            How::Create => self.server.create(id, &write.object, Attempt::Trial).await,
-            How::Apply | How::Adopt => self.server.apply(id, &write.object, Attempt::Trial).await,
-        }
-    }
-
-    async fn write_one(&self, id: &ObjectId, write: &Write, live: Option<&Value>) -> Result<Value, Trouble> {
-        match (write.how, live) {
-            (How::Create, _) | (_, None) => {
-                let made = self.server.create(id, &write.object, Attempt::Real).await?;
-                self.turn_into_applied(id, made, Some(&write.object)).await
-            }
-            (How::Apply | How::Adopt, Some(live)) => {
-                let mut object = write.object.clone();
-                if fields::as_applied(live, None).is_some() {
-                    let turned = self.turn_into_applied(id, live.clone(), None).await?;
-                    object = crate::desired::locked(object, &turned);
-                }
-                self.server.apply(id, &object, Attempt::Real).await
-            }
-        }
-    }
-
-    /// Has the server take fields that we wrote by creating an object as fields that we applied.
-    async fn turn_into_applied(
-        &self,
-        id: &ObjectId,
-        object: Value,
-        wanted: Option<&Value>,
-    ) -> Result<Value, Trouble> {
-        let mut object = object;
-        for _ in 0..MOST_ATTEMPTS {
-            let Some(patch) = fields::as_applied(&object, wanted) else {
-                return Ok(object);
-            };
-            match self.server.edit(id, patch).await {
-                // Others write their status meanwhile; that is no reason to stop.
-                Err(Trouble::Stale(message)) => match self.server.get(id).await? {
-                    Some(live) => object = live,
-                    None => return Err(Trouble::Stale(message)),
-                },
-                edited => return edited,
-            }
-        }
-        Err(Trouble::Stale(format!("{id} keeps changing")))
-    }
-
-    /// Lets go of objects.
-    async fn part(
-        &self,
-        snapshot: &mut Snapshot,
-        phase: usize,
-        partings: Vec<(usize, Parting)>,
-        attempts: usize,
-    ) {
-        let ids = ids_of(snapshot, phase);
-        let parting = partings
-            .iter()
-            .filter_map(|(index, parting)| Some((*index, parting, ids.get(*index)?)));
-        let parting =
-            parting.map(|(index, parting, id)| async move { (index, id, self.part_with(id, parting).await) });
-        let parting: Vec<_> = parting.collect();
-        let parted: Vec<_> = stream::iter(parting).buffer_unordered(AT_ONCE).collect().await;
-        for (index, id, parted) in parted {
-            if let Some(observed) = snapshot.objects.get_mut(index) {
-                *observed = match parted {
-                    Ok(seen) => Observed {
-                        seen,
-                        outcome: Some(Outcome::Done),
-                    },
-                    Err(Trouble::Unserved(_)) => Observed {
-                        seen: Seen::Absent,
-                        outcome: None,
-                    },
-                    Err(Trouble::Stale(_)) if attempts < MOST_ATTEMPTS => Observed::default(),
-                    Err(Trouble::Stale(message) | Trouble::Invalid(message) | Trouble::Failed(message)) => {
-                        Observed {
-                            seen: Seen::Unknown,
-                            outcome: Some(Outcome::Failed(format!(
-                                "teardown {id}: deleting object: {message}"
-                            ))),
-                        }
-                    }
-                };
-            }
-        }
-    }
-
-    async fn part_with(&self, id: &ObjectId, parting: &Parting) -> Result<Seen, Trouble> {
-        match parting {
-            Parting::Delete {
-                uid,
-                resource_version,
-            } => {
-                self.server.delete(id, uid, resource_version).await?;
-                let left = self.server.get(id).await?;
-                Ok(left.map_or(Seen::Absent, |live| Seen::Present(Box::new(live))))
-            }
-            Parting::Release(patch) => match self.server.merge(id, patch).await {
-                // What was let go is as good as gone for the revision.
-                Ok(_) => Ok(Seen::Absent),
-                Err(Trouble::Invalid(_)) if self.server.get(id).await?.is_none() => Ok(Seen::Absent),
-                Err(trouble) => Err(trouble),
-            },
-            Parting::Done | Parting::Waiting => Ok(Seen::Absent),
-        }
-    }
-
     async fn protect(&self, set: &ClusterObjectSet) -> Result<ClusterObjectSet, kube::Error> {
         let mut finalizers = set.metadata.finalizers.clone().unwrap_or_default();
         finalizers.push(keys::TEARDOWN.to_owned());
@@ -519,23 +355,6 @@ fn failed(doing: &'static str, name: &str) -> impl FnOnce(kube::Error) -> Error 
         doing,
         name,
         source: Box::new(source),
-    }
-}
-
-fn doing(how: How) -> &'static str {
-    match how {
-        How::Create => "creating resource",
-        How::Apply => "patching (modified)",
-        How::Adopt => "patching (owner change)",
-    }
-}
-
-/// Returns what is known of an object after something could not be done with it; one that changed meanwhile is looked at
-/// anew, but not for ever.
-fn after_trouble(id: &ObjectId, doing: &str, trouble: Trouble, attempts: usize) -> Observed {
-    match trouble {
-        Trouble::Stale(_) if attempts < MOST_ATTEMPTS => Observed::default(),
-        trouble => trouble_with(id, doing, trouble),
     }
 }
 

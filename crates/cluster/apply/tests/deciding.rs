@@ -262,14 +262,14 @@ proptest! {
         let mut server = Server::default();
         let one = revision(1, &first, CollisionProtection::Prevent);
         let two = revision(2, &second, CollisionProtection::Prevent);
-        server.reconcile(&one, &[two.clone()]);
-        let (_, archived) = server.reconcile(&two, &[one.clone()]);
+        server.reconcile(&one, std::slice::from_ref(&two));
+        let (_, archived) = server.reconcile(&two, std::slice::from_ref(&one));
         prop_assert_eq!(archived, vec!["x-1".to_owned()]);
         // The older one may look again before it hears of that.
-        server.reconcile(&one, &[two.clone()]);
+        server.reconcile(&one, std::slice::from_ref(&two));
         let mut one = one;
         one.spec.lifecycle_state = LifecycleState::Archived;
-        let (conclusion, _) = server.reconcile(&one, &[two.clone()]);
+        let (conclusion, _) = server.reconcile(&one, std::slice::from_ref(&two));
         prop_assert!(conclusion.release);
         prop_assert!(server.robbed.is_empty(), "{:?}", server.robbed);
         // What only the older one had came back when it looked again, and went with it.

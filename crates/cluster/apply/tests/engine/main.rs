@@ -1,0 +1,7 @@
+//! The engine on a stage in this process.
+
+mod drifting;
+mod faults;
+mod parting;
+mod rolling_out;
+mod world;
