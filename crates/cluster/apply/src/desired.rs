@@ -1,6 +1,8 @@
 //! The object as it is applied: what the revision wants, and the marks by which it is known as the revision's.
 
 use api::keys;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::collision::Claimant;
@@ -22,11 +24,40 @@ pub fn marked(object: &Value, claimant: &Claimant, extension: &str) -> Value {
         keys::REVISION,
         &claimant.revision.to_string(),
     );
+    keep_encoded(&mut object);
     // A set that isn't stored has no identity yet, and the server takes no reference without one.
     if !claimant.owner.uid.is_empty() {
         set_references(&mut object, vec![claimant.owner.controller_reference()]);
     }
     object
+}
+
+/// Writes the plain values of a Secret as the server keeps them: it doesn't know which plain ones were ours.
+fn keep_encoded(object: &mut Value) {
+    if object.get("kind").and_then(Value::as_str) != Some("Secret")
+        || object.get("apiVersion").and_then(Value::as_str) != Some("v1")
+    {
+        return;
+    }
+    let Some(object) = object.as_object_mut() else {
+        return;
+    };
+    let Some(Value::Object(plain)) = object.get("stringData") else {
+        return;
+    };
+    // Anything else is for the server to refuse.
+    if !plain.values().all(Value::is_string) {
+        return;
+    }
+    let encoded: Vec<(String, Value)> = plain
+        .iter()
+        .map(|(key, value)| {
+            let value = STANDARD.encode(value.as_str().unwrap_or_default());
+            (key.clone(), Value::from(value))
+        })
+        .collect();
+    object.remove("stringData");
+    as_map(object.entry("data").or_insert(Value::Null)).extend(encoded);
 }
 
 /// Returns a marked object as it is applied to the one that exists.
@@ -103,6 +134,14 @@ mod tests {
                 .owner
                 .is(controller(&marked).expect("a controller"))
         );
+    }
+
+    #[test]
+    fn plain_values_of_a_secret_are_applied_as_the_server_keeps_them() {
+        let object = json!({"apiVersion": "v1", "kind": "Secret", "data": {"a": "MQ=="}, "stringData": {"a": "2", "b": "3"}});
+        let marked = marked(&object, &claimant("x-2"), "x");
+        assert_eq!(marked["data"], json!({"a": "Mg==", "b": "Mw=="}));
+        assert_eq!(marked.get("stringData"), None);
     }
 
     #[test]

@@ -63,13 +63,22 @@ fn same_map(
         && wanted
             .iter()
             .filter(|(key, _)| compared(key))
-            .all(|(key, value)| {
-                let ours = owned.get(&format!("f:{key}"));
-                match (ours, live.get(key)) {
+            .all(
+                |(key, value)| match (owned.get(&format!("f:{key}")), live.get(key)) {
                     (Some(ours), Some(live)) => same(value, live, ours, depth + 1),
-                    _ => false,
-                }
-            })
+                    // The server leaves out what says nothing.
+                    _ => is_nothing(value),
+                },
+            )
+}
+
+fn is_nothing(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        _ => false,
+    }
 }
 
 fn same(wanted: &Value, live: &Value, owned: &Value, depth: usize) -> bool {
@@ -303,6 +312,13 @@ mod tests {
         );
         assert!(!holds(&wanted(json!({"data": {"b": "2"}})), &object), "not ours");
         assert!(!holds(&wanted(json!({"data": {}})), &object), "no longer wanted");
+    }
+
+    #[test]
+    fn what_says_nothing_makes_no_difference() {
+        let object = live(json!({"data": {"a": "1"}}), json!({"f:data": {"f:a": {}}}));
+        let said = json!({"data": {"a": "1", "creationTimestamp": null}, "env": [], "more": {}});
+        assert!(holds(&wanted(said), &object));
     }
 
     #[test]

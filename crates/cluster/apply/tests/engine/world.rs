@@ -203,7 +203,7 @@ pub(crate) fn operator() -> Vec<Value> {
             "replicas": 1, "revisionHistoryLimit": 1, "strategy": {},
             "selector": {"matchLabels": {"app": "operator"}},
             "template": {
-                "metadata": {"labels": {"app": "operator"}, "annotations": {"olm.targetNamespaces": ""}},
+                "metadata": {"creationTimestamp": null, "labels": {"app": "operator"}, "annotations": {"olm.targetNamespaces": ""}},
                 "spec": {
                     "serviceAccountName": "operator", "securityContext": {"runAsNonRoot": true},
                     "tolerations": [{"key": "a", "operator": "Exists"}],
@@ -226,7 +226,7 @@ pub(crate) fn operator() -> Vec<Value> {
     vec![
         deployment,
         json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "operator", "namespace": "app"}}),
-        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "app"}, "data": {"a": "MQ=="}}),
+        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "app"}, "stringData": {"a": "1"}}),
         json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "operator"}, "rules": rules}),
         json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "operator"},
             "roleRef": role, "subjects": [{"kind": "ServiceAccount", "name": "operator", "namespace": "app"}]}),
