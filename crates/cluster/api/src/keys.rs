@@ -86,3 +86,9 @@ pub const BUNDLE_IMAGE: &str = "baton-olm.dev/bundle-image";
 
 /// The version that a revision was made to get away from.
 pub const ROLLED_BACK_FROM: &str = "baton-olm.dev/rolled-back-from";
+
+/// The namespace of OLM v1 itself, where nothing else is said.
+pub const SYSTEM_NAMESPACE: &str = "olmv1-system";
+
+/// The Secret with credentials for the registry of one catalog: `<namespace>/<name>`.
+pub const PULL_SECRET: &str = "baton-olm.dev/pull-secret";

@@ -45,7 +45,11 @@ pub(crate) async fn look_after(
         let again = match withdraw(&shared.contents, &name).await {
             Withdrawn::Entirely => None,
             Withdrawn::Not(cause) | Withdrawn::FilesLeft(cause) => {
-                tracing::warn!(catalog = name, cause, "a deleted catalog can't be removed; trying again");
+                tracing::warn!(
+                    catalog = name,
+                    cause,
+                    "a deleted catalog can't be removed; trying again"
+                );
                 Some(poll::retry_delay(u32::MAX))
             }
         };
@@ -62,12 +66,18 @@ pub(crate) async fn look_after(
         },
         shared: &shared,
     };
-    let outcome = if leads { deed.lead().await } else { deed.follow().await };
-    shared.metrics.reconcile(match (&outcome.memory.failed, outcome.again) {
-        (Some(_), _) => "error",
-        (None, Some(_)) => "requeue_after",
-        (None, None) => "success",
-    });
+    let outcome = if leads {
+        deed.lead().await
+    } else {
+        deed.follow().await
+    };
+    shared
+        .metrics
+        .reconcile(match (&outcome.memory.failed, outcome.again) {
+            (Some(_), _) => "error",
+            (None, Some(_)) => "requeue_after",
+            (None, None) => "success",
+        });
     outcome
 }
 
@@ -125,7 +135,11 @@ impl Deed<'_> {
         let how_far = withdraw(&self.shared.contents, self.seen.catalog.name()).await;
         let written = self.write(self.seen.after_withdrawal(why, &how_far)).await;
         if let Withdrawn::Not(cause) | Withdrawn::FilesLeft(cause) = how_far {
-            tracing::warn!(catalog = self.seen.catalog.name(), cause, "a catalog can't be removed; trying again");
+            tracing::warn!(
+                catalog = self.seen.catalog.name(),
+                cause,
+                "a catalog can't be removed; trying again"
+            );
             return self.after_failing(false, written.is_ok());
         }
         let written = match written {
@@ -168,7 +182,12 @@ impl Deed<'_> {
     fn next_look(&self) -> Option<Duration> {
         let image = self.seen.catalog.spec.source.image.as_ref()?;
         let interval = poll::interval(image.poll_interval_minutes?);
-        match poll::next(Some(interval), Some(self.seen.now), self.seen.now, self.seen.jitter) {
+        match poll::next(
+            Some(interval),
+            Some(self.seen.now),
+            self.seen.now,
+            self.seen.jitter,
+        ) {
             poll::Next::In(rest) => Some(rest),
             poll::Next::Now => Some(Duration::ZERO),
             poll::Next::Never => None,
@@ -182,19 +201,17 @@ impl Deed<'_> {
                 Withdrawn::Entirely => None,
                 Withdrawn::Not(_) | Withdrawn::FilesLeft(_) => Some(poll::retry_delay(u32::MAX)),
             },
-            Following::Fetch(reference) => {
-                match self.serve(&reference).await {
-                    Ok(_) => {
-                        self.seen.memory.failed = None;
-                        None
-                    }
-                    Err(error) => {
-                        let name = self.seen.catalog.name();
-                        tracing::warn!(catalog = name, %error, "a catalog can't be fetched");
-                        return self.after_failing(false, true);
-                    }
+            Following::Fetch(reference) => match self.serve(&reference).await {
+                Ok(_) => {
+                    self.seen.memory.failed = None;
+                    None
                 }
-            }
+                Err(error) => {
+                    let name = self.seen.catalog.name();
+                    tracing::warn!(catalog = name, %error, "a catalog can't be fetched");
+                    return self.after_failing(false, true);
+                }
+            },
         };
         Outcome {
             memory: self.seen.memory,
@@ -234,7 +251,8 @@ impl Deed<'_> {
                     reference: reference.clone(),
                     unpacked: known.unwrap_or_else(now),
                 };
-                let (contents, name, time) = (Arc::clone(&shared.contents), name.to_owned(), content.unpacked);
+                let (contents, name, time) =
+                    (Arc::clone(&shared.contents), name.to_owned(), content.unpacked);
                 let put = tokio::task::spawn_blocking(move || {
                     let put = contents.put(&name, reference, time, store);
                     drop(expected);

@@ -146,7 +146,12 @@ impl Served {
 }
 
 /// Writes the whole catalog compressed to `path`, unless that was done before.
-fn compress(store: &Store, encoding: Encoding, folder: &Path, path: PathBuf) -> Result<PathBuf, ContentsError> {
+fn compress(
+    store: &Store,
+    encoding: Encoding,
+    folder: &Path,
+    path: PathBuf,
+) -> Result<PathBuf, ContentsError> {
     if path.is_file() {
         return Ok(path);
     }
@@ -322,7 +327,9 @@ impl Contents {
         let record = self.record(name);
         match fs::remove_file(&record) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(WithdrawError::StillServed(ContentsError::of("delete", &record)(error)));
+                return Err(WithdrawError::StillServed(ContentsError::of("delete", &record)(
+                    error,
+                )));
             }
             _ => {}
         }

@@ -69,7 +69,7 @@ pub(crate) struct Shared {
     pub(crate) metrics: Arc<Metrics>,
 }
 
-/// Looks after all ClusterCatalogs of a cluster.
+/// Looks after the `ClusterCatalog`s of a cluster.
 ///
 /// From the moment that it is made, it serves what was served before the last stop. Running it keeps that up to date. Any
 /// number of replicas may run; the one that leads writes to the cluster, and the others serve what it says.
@@ -106,7 +106,10 @@ impl Controller {
 
     /// What is served, for those in the same process.
     pub fn handle(&self) -> Handle {
-        Handle::new(Arc::clone(&self.shared.contents), Arc::clone(&self.shared.metrics))
+        Handle::new(
+            Arc::clone(&self.shared.contents),
+            Arc::clone(&self.shared.metrics),
+        )
     }
 
     /// Looks after catalogs until the future is dropped. `leads` says whether this replica writes to the cluster.
@@ -192,7 +195,9 @@ impl Work {
                     .filter(|name| !listed.contains(*name))
                     .cloned()
                     .collect();
-                gone.iter().for_each(|name| self.deleted(name));
+                for name in &gone {
+                    self.deleted(name);
+                }
                 self.is_complete = true;
                 self.collect_garbage();
             }
@@ -250,17 +255,17 @@ impl Work {
         let Some(name) = self.names.remove(&id) else {
             return;
         };
-        let again = match outcome {
-            Some(Outcome { memory, again }) => {
-                if self.catalogs.contains_key(&name) {
-                    self.memories.insert(name.clone(), memory);
-                }
-                again
+        let again = if let Some(Outcome { memory, again }) = outcome {
+            if self.catalogs.contains_key(&name) {
+                self.memories.insert(name.clone(), memory);
             }
-            None => {
-                tracing::error!(catalog = name, "looking after the catalog failed unexpectedly; trying again");
-                Some(poll::retry_delay(u32::MAX))
-            }
+            again
+        } else {
+            tracing::error!(
+                catalog = name,
+                "looking after the catalog failed unexpectedly; trying again"
+            );
+            Some(poll::retry_delay(u32::MAX))
         };
         self.queue.finished(&name, again, Instant::now());
     }

@@ -47,9 +47,8 @@ impl Encoding {
             let Some(quality) = quality.filter(|quality: &f32| *quality > 0.0) else {
                 continue;
             };
-            let is_better = best.is_none_or(|(known, other)| {
-                quality > known || (quality == known && other == Self::Gzip)
-            });
+            let is_better = best
+                .is_none_or(|(known, other)| quality > known || (quality == known && other == Self::Gzip));
             if is_better {
                 best = Some((quality, encoding));
             }

@@ -51,8 +51,14 @@ impl Images {
     }
 
     /// Talks to registries as files say, which are read anew before each fetch.
-    pub fn from_surroundings(content: ContentStore, surroundings: Surroundings, policy: PolicySource) -> Self {
-        Self::new(content, move || RemoteOptions::from_surroundings(&surroundings, &policy))
+    pub fn from_surroundings(
+        content: ContentStore,
+        surroundings: Surroundings,
+        policy: PolicySource,
+    ) -> Self {
+        Self::new(content, move || {
+            RemoteOptions::from_surroundings(&surroundings, &policy)
+        })
     }
 
     fn remote(&self, secrets: Vec<CredentialsDocument>) -> Result<Remote, RemoteError> {
@@ -123,7 +129,10 @@ impl From<BuildError> for FetchError {
 impl FetchError {
     /// Whether trying again can't help.
     pub fn is_terminal(&self) -> bool {
-        matches!(self, Self::Reference { .. } | Self::NoCatalog { is_terminal: true })
+        matches!(
+            self,
+            Self::Reference { .. } | Self::NoCatalog { is_terminal: true }
+        )
     }
 }
 
@@ -161,15 +170,14 @@ pub async fn fetch(images: &Images, wanted: Wanted<'_>) -> Result<Fetched, Fetch
     let reference = parse(wanted.reference)?;
     let is_fixed = reference.digest().is_some();
     let remote = images.remote(wanted.secrets)?;
-    let digest = match reference.digest() {
-        Some(digest) => digest,
-        None => {
-            let found = remote.resolve(&reference).await?;
-            manifest::digest_of(&found).map_err(|source| RemoteError::Image {
-                reference: Box::new(reference.clone()),
-                source: Box::new(source),
-            })?
-        }
+    let digest = if let Some(digest) = reference.digest() {
+        digest
+    } else {
+        let found = remote.resolve(&reference).await?;
+        manifest::digest_of(&found).map_err(|source| RemoteError::Image {
+            reference: Box::new(reference.clone()),
+            source: Box::new(source),
+        })?
     };
     let canonical = reference.with_digest(digest);
     let name = canonical.to_string();
@@ -191,8 +199,7 @@ pub async fn fetch(images: &Images, wanted: Wanted<'_>) -> Result<Fetched, Fetch
         .pull(&images.content, &canonical, manifest::host_architecture())
         .await?;
     let content = images.content.clone();
-    let store =
-        blocking(move || build(&content, &pulled, digest, is_fixed, &stores, &workplace)).await?;
+    let store = blocking(move || build(&content, &pulled, digest, is_fixed, &stores, &workplace)).await?;
     Ok(Fetched::New {
         reference: name,
         store,
@@ -259,7 +266,7 @@ mod tests {
         insta::assert_snapshot!(
             [refusal("quay.io/Upper/x:1"), refusal("catalog:latest"), refusal("quay.io/a/b c")].join("\n"),
             @r#"
-        source catalog content: terminal error: error parsing image reference "quay.io/Upper/x:1": invalid reference format: repository name (Upper/x) must be lowercase
+        source catalog content: terminal error: error parsing image reference "quay.io/Upper/x:1": invalid reference format: repository name must be lowercase
         source catalog content: terminal error: error parsing image reference "catalog:latest": repository name must be canonical
         source catalog content: terminal error: error parsing image reference "quay.io/a/b c": invalid reference format
         "#

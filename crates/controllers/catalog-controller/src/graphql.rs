@@ -57,7 +57,12 @@ impl ParsedQuery {
     }
 
     /// Answers the query from a store whose types are given. Blocks until the deadline at most.
-    pub fn answer(&self, types: &Types, store: &Store, deadline: Instant) -> Result<Answer, DeadlineExceeded> {
+    pub fn answer(
+        &self,
+        types: &Types,
+        store: &Store,
+        deadline: Instant,
+    ) -> Result<Answer, DeadlineExceeded> {
         let errors = validation::check(&self.source, &self.document, types);
         if !errors.is_empty() {
             return Ok(Answer::refusal(errors));

@@ -54,7 +54,11 @@ impl Metrics {
         let mut text = format!(
             "# HELP {REQUESTS} Histogram of request duration in seconds\n# TYPE {REQUESTS} histogram\n"
         );
-        let requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let requests = self
+            .requests
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
         for (code, histogram) in requests {
             for (count, end) in histogram.buckets.iter().zip(BUCKETS) {
                 let end = f64::from(end) / 1000.0;
@@ -69,7 +73,11 @@ impl Metrics {
             text,
             "# HELP {RECONCILES} Total number of reconciliations per controller\n# TYPE {RECONCILES} counter\n"
         );
-        let reconciles = self.reconciles.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let reconciles = self
+            .reconciles
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
         for result in ["error", "requeue", "requeue_after", "success"] {
             let count = reconciles.get(result).copied().unwrap_or_default();
             let _ = writeln!(

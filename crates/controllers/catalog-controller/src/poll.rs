@@ -10,7 +10,7 @@ const JITTER: f64 = 0.01;
 /// How long to wait after the first failure.
 const FIRST_RETRY: Duration = Duration::from_millis(500);
 /// How long to wait at most: a registry that is back is noticed within this time.
-const LAST_RETRY: Duration = Duration::from_secs(120);
+const LAST_RETRY: Duration = Duration::from_mins(2);
 
 /// When to ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +40,8 @@ pub fn next(interval: Option<Duration>, last: Option<Timestamp>, now: Timestamp,
     if passed >= interval {
         return Next::Now;
     }
-    Next::In(interval.mul_f64(1.0 + jitter.clamp(0.0, 1.0) * JITTER) - passed)
+    let stretched = interval.mul_f64(1.0 + jitter.clamp(0.0, 1.0) * JITTER);
+    Next::In(stretched.saturating_sub(passed))
 }
 
 /// How long to wait after a number of failures in a row, the last one counted.
@@ -79,7 +80,7 @@ mod tests {
         // A clock that was set back doesn't put polls off for longer than an interval.
         assert_eq!(
             next(minute, Some(at(100)), at(0), 0.0),
-            Next::In(Duration::from_secs(60))
+            Next::In(Duration::from_mins(1))
         );
     }
 

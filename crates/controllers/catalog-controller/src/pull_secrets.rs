@@ -3,11 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
+use api::keys::PULL_SECRET;
 use image::credentials::{CredentialsDocument, Secret as Hidden};
 use k8s_openapi::api::core::v1::{Secret, ServiceAccount};
 use kube::{Api, Client};
-
-use crate::reconcile::PULL_SECRET;
 
 /// The key of a Secret in the form that Docker and Podman write today.
 const CURRENT_KEY: &str = ".dockerconfigjson";
@@ -39,7 +38,9 @@ pub enum SecretError {
     #[error("pull secret {0} does not exist: create it, or change the annotation {PULL_SECRET}")]
     Missing(NamespacedName),
     /// The Secret has neither of the two keys.
-    #[error("pull secret {0} has no key {CURRENT_KEY} or {LEGACY_KEY}: create it with `kubectl create secret docker-registry`")]
+    #[error(
+        "pull secret {0} has no key {CURRENT_KEY} or {LEGACY_KEY}: create it with `kubectl create secret docker-registry`"
+    )]
     NoKey(NamespacedName),
     /// The Secret's content is no text.
     #[error("pull secret {0} holds no text: create it with `kubectl create secret docker-registry`")]
@@ -88,7 +89,10 @@ pub(crate) async fn read(
     if let Some(own) = own {
         let name: NamespacedName = own.parse()?;
         let secret = secret(client, &name).await?;
-        documents.push(document(&name, secret.ok_or_else(|| SecretError::Missing(name.clone()))?)?);
+        documents.push(document(
+            &name,
+            secret.ok_or_else(|| SecretError::Missing(name.clone()))?,
+        )?);
     }
     let mut names = global.secrets.clone();
     if let Some(account) = &global.service_account {
@@ -108,7 +112,10 @@ pub(crate) async fn read(
 
 async fn secret(client: &Client, name: &NamespacedName) -> Result<Option<Secret>, SecretError> {
     let secrets: Api<Secret> = Api::namespaced(client.clone(), &name.namespace);
-    secrets.get_opt(&name.name).await.map_err(|error| failed(name, &error))
+    secrets
+        .get_opt(&name.name)
+        .await
+        .map_err(|error| failed(name, &error))
 }
 
 async fn of_account(client: &Client, account: &NamespacedName) -> Result<Vec<NamespacedName>, SecretError> {
@@ -117,7 +124,9 @@ async fn of_account(client: &Client, account: &NamespacedName) -> Result<Vec<Nam
         .get_opt(&account.name)
         .await
         .map_err(|error| failed(account, &error))?;
-    let references = found.and_then(|found| found.image_pull_secrets).unwrap_or_default();
+    let references = found
+        .and_then(|found| found.image_pull_secrets)
+        .unwrap_or_default();
     Ok(references
         .into_iter()
         .map(|reference| NamespacedName {

@@ -80,13 +80,17 @@ mod tests {
         assert_eq!(queue.take(now), None);
         queue.add("a", now);
         assert_eq!(queue.take(now), None, "one at a time");
-        queue.finished("a", Some(Duration::from_secs(60)), now);
+        queue.finished("a", Some(Duration::from_mins(1)), now);
         assert_eq!(queue.take(now).as_deref(), Some("a"));
-        queue.finished("a", Some(Duration::from_secs(60)), now);
+        queue.finished("a", Some(Duration::from_mins(1)), now);
         assert_eq!(queue.take(now), None);
-        assert_eq!(queue.next_due(), Some(now + Duration::from_secs(60)));
+        assert_eq!(queue.next_due(), Some(now + Duration::from_mins(1)));
         queue.add("a", now);
-        assert_eq!(queue.take(now).as_deref(), Some("a"), "an event doesn't wait for the poll");
+        assert_eq!(
+            queue.take(now).as_deref(),
+            Some("a"),
+            "an event doesn't wait for the poll"
+        );
         queue.finished("a", None, now);
         assert_eq!(queue.next_due(), None);
     }

@@ -12,9 +12,6 @@ use crate::fetch::FetchError;
 use crate::poll;
 use crate::status::{Content, Moment, SERVING};
 
-/// The annotation that names a Secret for the registry of one catalog: `<namespace>/<name>`.
-pub const PULL_SECRET: &str = "baton-olm.dev/pull-secret";
-
 /// The source that is known.
 const IMAGE: &str = "Image";
 
@@ -141,7 +138,10 @@ pub fn decide(seen: &Seen<'_>) -> Step {
         }
         None => {
             let name = gotemplate::format::quoted(catalog.name());
-            refusal(seen, format!("error parsing ClusterCatalog {name}, image source is nil"))
+            refusal(
+                seen,
+                format!("error parsing ClusterCatalog {name}, image source is nil"),
+            )
         }
         Some(image) => {
             let interval = image.poll_interval_minutes.map(poll::interval);
@@ -180,7 +180,9 @@ fn unavailable(seen: &Seen<'_>) -> Step {
 
 fn has_finalizer(catalog: &ClusterCatalog) -> bool {
     let finalizers = catalog.metadata.finalizers.as_deref().unwrap_or_default();
-    finalizers.iter().any(|finalizer| finalizer == keys::DELETE_SERVER_CACHE)
+    finalizers
+        .iter()
+        .any(|finalizer| finalizer == keys::DELETE_SERVER_CACHE)
 }
 
 /// What has to change for a catalog to have the finalizer, or not, and the label with its name.
@@ -209,7 +211,9 @@ impl Seen<'_> {
         let annotations = self.catalog.metadata.annotations.as_ref();
         Wish {
             generation: self.generation(),
-            pull_secret: annotations.and_then(|annotations| annotations.get(PULL_SECRET)).cloned(),
+            pull_secret: annotations
+                .and_then(|annotations| annotations.get(keys::PULL_SECRET))
+                .cloned(),
         }
     }
 
@@ -269,7 +273,10 @@ impl Seen<'_> {
                 self.moment().failed(&mut status, &message, is_terminal);
                 let says_so = self.catalog.resolved_reference() == Some(content.reference.as_str())
                     && condition::is_true(&status.conditions, SERVING)
-                    && status.urls.as_ref().is_some_and(|urls| urls.base == self.address());
+                    && status
+                        .urls
+                        .as_ref()
+                        .is_some_and(|urls| urls.base == self.address());
                 if !says_so {
                     self.moment().serving(&mut status, content, self.address());
                 }
@@ -323,7 +330,11 @@ pub fn follow(seen: &Seen<'_>) -> Following {
             None => Following::Rest(None),
         };
     };
-    if seen.content.as_ref().is_some_and(|content| content.reference == reference) {
+    if seen
+        .content
+        .as_ref()
+        .is_some_and(|content| content.reference == reference)
+    {
         return Following::Rest(None);
     }
     let wish = seen.wish();

@@ -64,8 +64,8 @@ pub fn router(handle: Handle) -> Router {
 }
 
 /// The answer for every path that nothing is served at; a fallback for who serves [`router`] alone.
-pub async fn page_not_found() -> Response {
-    answer::page_not_found()
+pub fn page_not_found() -> std::future::Ready<Response> {
+    std::future::ready(answer::page_not_found())
 }
 
 async fn answer(State(server): State<Server>, request: Request) -> Response {
@@ -133,11 +133,20 @@ impl Server {
         let path = parts.uri.path();
         let clean = cleaned(path);
         if clean != path {
-            let query = parts.uri.query().map_or_else(String::new, |query| format!("?{query}"));
+            let query = parts
+                .uri
+                .query()
+                .map_or_else(String::new, |query| format!("?{query}"));
             return answer::moved(&format!("{clean}{query}"));
         }
         let segments: Vec<&str> = path.split('/').skip(1).collect();
-        let ["catalogs", name, "api", "v1", endpoint @ ("all" | "metas" | "graphql")] = segments.as_slice()
+        let [
+            "catalogs",
+            name,
+            "api",
+            "v1",
+            endpoint @ ("all" | "metas" | "graphql"),
+        ] = segments.as_slice()
         else {
             return answer::page_not_found();
         };

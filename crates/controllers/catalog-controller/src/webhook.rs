@@ -23,9 +23,15 @@ pub fn router() -> Router {
 }
 
 async fn answer(body: Bytes) -> Response {
-    match serde_json::from_slice(&body).ok().and_then(|review| reviewed(&review)) {
+    match serde_json::from_slice(&body)
+        .ok()
+        .and_then(|review| reviewed(&review))
+    {
         Some(review) => ([(CONTENT_TYPE, "application/json")], review.to_string()).into_response(),
-        None => (StatusCode::BAD_REQUEST, "expected an AdmissionReview of admission.k8s.io/v1 with a request\n")
+        None => (
+            StatusCode::BAD_REQUEST,
+            "expected an AdmissionReview of admission.k8s.io/v1 with a request\n",
+        )
             .into_response(),
     }
 }
@@ -52,7 +58,9 @@ fn patch(object: &Value) -> Option<Value> {
     let escaped = keys::METADATA_NAME.replace('~', "~0").replace('/', "~1");
     let path = format!("/metadata/labels/{escaped}");
     match metadata.get("labels").and_then(Value::as_object) {
-        None => Some(json!([{"op": "add", "path": "/metadata/labels", "value": {keys::METADATA_NAME: name}}])),
+        None => {
+            Some(json!([{"op": "add", "path": "/metadata/labels", "value": {keys::METADATA_NAME: name}}]))
+        }
         Some(labels) => match labels.get(keys::METADATA_NAME) {
             Some(label) if label == name => None,
             Some(_) => Some(json!([{"op": "replace", "path": path, "value": name}])),
@@ -72,9 +80,16 @@ mod tests {
         }
         let review = json!({"request": {"uid": "u", "object": object}});
         let response = reviewed(&review).expect("a review")["response"].clone();
-        assert_eq!((&response["uid"], &response["allowed"]), (&json!("u"), &json!(true)));
-        let patch = response["patch"].as_str().map(|patch| STANDARD.decode(patch).expect("base64"));
-        patch.map_or(Value::Null, |patch| serde_json::from_slice(&patch).expect("a patch"))
+        assert_eq!(
+            (&response["uid"], &response["allowed"]),
+            (&json!("u"), &json!(true))
+        );
+        let patch = response["patch"]
+            .as_str()
+            .map(|patch| STANDARD.decode(patch).expect("base64"));
+        patch.map_or(Value::Null, |patch| {
+            serde_json::from_slice(&patch).expect("a patch")
+        })
     }
 
     #[test]
@@ -92,7 +107,10 @@ mod tests {
             patch_of(json!({keys::METADATA_NAME: "wrong"})),
             json!([{"op": "replace", "path": path, "value": "operatorhubio"}])
         );
-        assert_eq!(patch_of(json!({keys::METADATA_NAME: "operatorhubio"})), Value::Null);
+        assert_eq!(
+            patch_of(json!({keys::METADATA_NAME: "operatorhubio"})),
+            Value::Null
+        );
         assert_eq!(reviewed(&json!({"kind": "AdmissionReview"})), None);
     }
 }

@@ -49,8 +49,16 @@ struct Answer {
 
 impl Answer {
     fn header(&self, name: &str) -> &str {
-        self.headers.get(name).map_or("", |value| value.to_str().expect("text"))
+        self.headers
+            .get(name)
+            .map_or("", |value| value.to_str().expect("text"))
     }
+}
+
+/// Objects as the text of a catalog.
+fn lines(metas: &[Value]) -> String {
+    let lines: Vec<String> = metas.iter().map(ToString::to_string).collect();
+    lines.join("\n")
 }
 
 fn store(folder: &std::path::Path, source: &str) -> Store {
@@ -105,7 +113,10 @@ impl World {
 const OTHERWISE: [(&str, &str); 4] = [
     ("metas/gate-off", "every gate is on"),
     ("graphql/gate-off", "every gate is on"),
-    ("all/no-etag", "content has a strong tag, which `content_has_a_strong_tag` shows"),
+    (
+        "all/no-etag",
+        "content has a strong tag, which `content_has_a_strong_tag` shows",
+    ),
     (
         "graphql/execute-timeout",
         "a fault of the executor can't be asked for; serve::tests::an_answer_that_takes_too_long_is_an_error has it",
@@ -203,7 +214,10 @@ async fn large_content_is_compressed_when_the_client_likes_that() {
     for row in rows(&cases["gzip"]) {
         // Every catalog is made of objects, so the length is reached with a long field.
         let source = match row["contentBytes"].as_u64() {
-            Some(length) => format!("{{\"schema\":\"test\",\"foo\":\"{}\"}}", "a".repeat(length as usize)),
+            Some(length) => format!(
+                "{{\"schema\":\"test\",\"foo\":\"{}\"}}",
+                "a".repeat(length as usize)
+            ),
             None => text(&row["content"]).to_owned(),
         };
         let world = World::new(&source);
@@ -248,7 +262,13 @@ async fn each_form_of_the_content_has_its_own_tag_and_the_same_bytes() {
         }
         assert_eq!(body, plain.body);
         let again = world
-            .get(path, &[("Accept-Encoding", encoding), ("If-None-Match", answer.header("ETag"))])
+            .get(
+                path,
+                &[
+                    ("Accept-Encoding", encoding),
+                    ("If-None-Match", answer.header("ETag")),
+                ],
+            )
             .await;
         assert_eq!(again.status, 304);
         assert!(again.body.is_empty());
@@ -263,10 +283,16 @@ async fn each_form_of_the_content_has_its_own_tag_and_the_same_bytes() {
         .await;
     assert_eq!((part.status.as_u16(), part.header("Content-Encoding")), (206, ""));
     assert_eq!(part.body, &plain.body[1..9]);
-    let stale = world.get(path, &[("Range", "bytes=1-8"), ("If-Range", "\"other\"")]).await;
+    let stale = world
+        .get(path, &[("Range", "bytes=1-8"), ("If-Range", "\"other\"")])
+        .await;
     assert_eq!((stale.status.as_u16(), stale.body.len()), (200, plain.body.len()));
     let several = world.get(path, &[("Range", "bytes=0-1,5-6")]).await;
-    assert!(several.header("Content-Type").starts_with("multipart/byteranges; boundary="));
+    assert!(
+        several
+            .header("Content-Type")
+            .starts_with("multipart/byteranges; boundary=")
+    );
     assert_eq!(several.header("Content-Length"), several.body.len().to_string());
     let body = String::from_utf8_lossy(&several.body);
     assert!(body.contains("Content-Range: bytes 5-6/"), "{body}");
@@ -276,7 +302,9 @@ async fn each_form_of_the_content_has_its_own_tag_and_the_same_bytes() {
 async fn content_has_a_strong_tag() {
     let world = World::new("{\"schema\":\"a\"}");
     for path in ["all", "metas", "metas?schema=a"] {
-        let answer = world.get(&format!("/catalogs/test-catalog/api/v1/{path}"), &[]).await;
+        let answer = world
+            .get(&format!("/catalogs/test-catalog/api/v1/{path}"), &[])
+            .await;
         let digest = Digest::of(b"{\"schema\":\"a\"}");
         assert_eq!(answer.header("ETag"), format!("\"{digest}\""), "{path}");
     }
@@ -286,7 +314,7 @@ async fn content_has_a_strong_tag() {
 async fn objects_are_found_by_any_combination_of_their_fields() {
     let Some(cases) = cases("cases.json") else { return };
     let index = &cases["index"];
-    let source: String = rows(&index["metas"]).iter().map(|meta| format!("{meta}\n")).collect();
+    let source = lines(rows(&index["metas"]));
     let world = World::new(&source);
     for row in rows(&index["rows"]) {
         let query = ["schema", "package", "name"]
@@ -311,10 +339,17 @@ async fn objects_are_found_by_any_combination_of_their_fields() {
             schema,
             ..Query::default()
         };
-        assert_eq!(store.metas(query).count() as u64, count.as_u64().unwrap_or(0), "{schema}");
+        assert_eq!(
+            store.metas(query).count() as u64,
+            count.as_u64().unwrap_or(0),
+            "{schema}"
+        );
     }
     // Canonical objects have their keys sorted, and sections lie one after the other in the order of the walk.
-    let lengths: Vec<usize> = store.metas(Query::default()).map(|meta| meta.length() + 1).collect();
+    let lengths: Vec<usize> = store
+        .metas(Query::default())
+        .map(|meta| meta.length() + 1)
+        .collect();
     assert_eq!(lengths, [39, 36, 36]);
 }
 
@@ -322,7 +357,10 @@ fn metas_of(row: &Value) -> Vec<Value> {
     match &row["metas"] {
         Value::Array(metas) => metas.clone(),
         generated => {
-            assert_eq!(text(&generated["generate"]), "150 metas of schema test named m0..m149");
+            assert_eq!(
+                text(&generated["generate"]),
+                "150 metas of schema test named m0..m149"
+            );
             (0..150)
                 .map(|number| json!({"schema": "test", "name": format!("m{number}")}))
                 .collect()
@@ -341,12 +379,12 @@ fn sort_lists(value: &mut Value, path: &str) {
 fn queries_are_answered_as_upstream_does() {
     let Some(cases) = cases("cases.json") else { return };
     for row in rows(&cases["graphql"]) {
-        let source: String = metas_of(row).iter().map(|meta| format!("{meta}\n")).collect();
+        let source = lines(&metas_of(row));
         let folder = tempfile::tempdir().expect("a folder");
         let store = store(folder.path(), &source);
         let types = Types::of(CatalogShape::of(&store).expect("a shape")).expect("types");
         let parsed = ParsedQuery::read(text(&row["query"])).expect("a query");
-        let deadline = Instant::now() + Duration::from_secs(60);
+        let deadline = Instant::now() + Duration::from_mins(1);
         let answer = parsed.answer(&types, &store, deadline).expect("in time");
         let id = text(&row["id"]);
         let mut found = answer.data.unwrap_or_default();
@@ -363,14 +401,17 @@ fn queries_are_answered_as_upstream_does() {
             assert_eq!(json!(found[field].as_array().map(Vec::len)), *count, "{id}");
         }
         for message in rows(&row["errorsContain"]) {
-            let is_there = answer.errors.iter().any(|error| error.message.contains(text(message)));
+            let is_there = answer
+                .errors
+                .iter()
+                .any(|error| error.message.contains(text(message)));
             assert!(is_there, "{id}: {:?}", answer.errors);
         }
         if id == "derived/number-types" {
             // Upstream fails to give lists of numbers; here they are what the types say.
-            let expected = json!({"testschemas": [{
-                "integerField": 42, "floatField": 3.14, "integerArray": [1, 2, 3], "floatArray": [1.5, 2.5, 3.5],
-            }]});
+            let mut object = row["metas"][0].clone();
+            object.as_object_mut().expect("an object").remove("schema");
+            let expected = json!({"testschemas": [object]});
             assert_eq!((found, answer.errors), (expected, vec![]));
         }
     }
@@ -401,7 +442,11 @@ fn names_and_types_of_queries_are_upstreams() {
         assert_eq!(names::type_name(text(&row["input"])), row["expected"], "{row}");
     }
     for row in rows(&cases["graphqlRootFields"]) {
-        assert_eq!(names::root_field_name(text(&row["schema"])), row["field"], "{row}");
+        assert_eq!(
+            names::root_field_name(text(&row["schema"])),
+            row["field"],
+            "{row}"
+        );
         assert_eq!(names::type_name(text(&row["schema"])), row["type"], "{row}");
     }
     let types = &cases["graphqlFieldTypes"];
@@ -425,7 +470,10 @@ fn names_and_types_of_queries_are_upstreams() {
 #[tokio::test]
 async fn content_is_stored_deleted_and_cleaned_up_as_upstream_does() {
     let Some(cases) = cases("cases.json") else { return };
-    let ids: Vec<&str> = rows(&cases["storage"]).iter().map(|row| text(&row["id"])).collect();
+    let ids: Vec<&str> = rows(&cases["storage"])
+        .iter()
+        .map(|row| text(&row["id"]))
+        .collect();
     assert_eq!(
         ids,
         [
@@ -442,33 +490,49 @@ async fn content_is_stored_deleted_and_cleaned_up_as_upstream_does() {
     assert!(world.contents.get("other").is_none());
     world.put("other", "{\"schema\":\"olm.package\",\"name\":\"x\"}");
     for endpoint in ["all", "metas?schema=olm.package"] {
-        let answer = world.get(&format!("/catalogs/other/api/v1/{endpoint}"), &[]).await;
+        let answer = world
+            .get(&format!("/catalogs/other/api/v1/{endpoint}"), &[])
+            .await;
         assert_eq!(answer.status, 200);
     }
     let query = b"{\"query\": \"{ olmpackages { name } }\"}".to_vec();
-    let answer = world.ask("POST", "/catalogs/other/api/v1/graphql", &[], query).await;
+    let answer = world
+        .ask("POST", "/catalogs/other/api/v1/graphql", &[], query)
+        .await;
     assert_eq!(answer.body, b"{\"data\":{\"olmpackages\":[{\"name\":\"x\"}]}}\n");
     world.contents.withdraw("other").expect("deleted");
     assert!(world.contents.get("other").is_none());
-    world.contents.withdraw("nonexistent").expect("nothing to delete is no error");
+    world
+        .contents
+        .withdraw("nonexistent")
+        .expect("nothing to delete is no error");
 
     let leftovers = world.folder.path().join("unpacking/left-behind");
     fs::create_dir_all(&leftovers).expect("a folder");
     let reopened = Contents::open(world.folder.path()).expect("contents");
-    assert!(!leftovers.exists(), "what a killed process left behind is removed");
-    assert!(reopened.get("test-catalog").is_some(), "what was served is served again");
+    assert!(
+        !leftovers.exists(),
+        "what a killed process left behind is removed"
+    );
+    assert!(
+        reopened.get("test-catalog").is_some(),
+        "what was served is served again"
+    );
 
     let blocked = world.folder.path().join("stores/file-in-the-way");
     fs::write(&blocked, "").expect("a file");
-    let error = Contents::open(&blocked).expect_err("a file is no folder").to_string();
+    let error = Contents::open(&blocked)
+        .expect_err("a file is no folder")
+        .to_string();
     assert!(error.contains("file-in-the-way"), "{error}");
 }
 
 #[tokio::test]
 async fn many_requests_at_once_are_all_answered() {
-    let source: String = (0..1000)
-        .map(|number| format!("{{\"schema\":\"olm.bundle\",\"package\":\"p{}\",\"name\":\"b{number}\"}}\n", number % 7))
+    let metas: Vec<Value> = (0..1000)
+        .map(|number| json!({"schema": "olm.bundle", "package": format!("p{}", number % 7), "name": format!("b{number}")}))
         .collect();
+    let source = lines(&metas);
     let world = Arc::new(World::new(&source));
     let mut tasks = tokio::task::JoinSet::new();
     for number in 0..190 {
@@ -480,7 +544,10 @@ async fn many_requests_at_once_are_all_answered() {
                 150..170 => "all".to_owned(),
                 _ => format!("metas?name=b{number}"),
             };
-            world.get(&format!("/catalogs/test-catalog/api/v1/{path}"), &[]).await.status
+            world
+                .get(&format!("/catalogs/test-catalog/api/v1/{path}"), &[])
+                .await
+                .status
         });
     }
     let statuses = tasks.join_all().await;
@@ -488,9 +555,45 @@ async fn many_requests_at_once_are_all_answered() {
 }
 
 #[tokio::test]
+async fn content_is_served_over_http_2() {
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    let world = World::new("{\"schema\":\"a\"}");
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
+        .await
+        .expect("a socket");
+    let address = listener.local_addr().expect("an address");
+    let serving = tokio::spawn(axum::serve(listener, world.router.clone()).into_future());
+    for is_second in [false, true] {
+        let client = reqwest::Client::builder().no_proxy();
+        let client = if is_second {
+            client.http2_prior_knowledge()
+        } else {
+            client.http1_only()
+        };
+        let client = client.build().expect("a client");
+        let address = format!("http://{address}/catalogs/test-catalog/api/v1/all");
+        let response = client.get(&address).send().await.expect("an answer");
+        let version = if is_second {
+            http::Version::HTTP_2
+        } else {
+            http::Version::HTTP_11
+        };
+        assert_eq!(response.version(), version);
+        assert_eq!(response.content_length(), Some(15));
+        assert_eq!(response.bytes().await.expect("a body"), "{\"schema\":\"a\"}\n");
+        let head = client.head(&address).send().await.expect("an answer");
+        assert_eq!(head.headers()["content-length"], "15");
+    }
+    serving.abort();
+}
+
+#[tokio::test]
 async fn readers_finish_with_what_they_began_while_catalogs_are_exchanged() {
     let source = |number: usize| {
-        format!("{{\"schema\":\"test\",\"name\":\"{number}\",\"foo\":\"{}\"}}", "x".repeat(50_000))
+        format!(
+            "{{\"schema\":\"test\",\"name\":\"{number}\",\"foo\":\"{}\"}}",
+            "x".repeat(50_000)
+        )
     };
     let world = Arc::new(World::new(&source(0)));
     let mut readers = tokio::task::JoinSet::new();
@@ -506,8 +609,13 @@ async fn readers_finish_with_what_they_began_while_catalogs_are_exchanged() {
         assert_eq!(answer.status, 200);
         let object: Value = serde_json::from_slice(&answer.body).expect("one whole object");
         let number: usize = text(&object["name"]).parse().expect("a number");
-        assert_eq!(answer.header("ETag"), format!("\"{}\"", Digest::of(source(number).as_bytes())));
+        assert_eq!(
+            answer.header("ETag"),
+            format!("\"{}\"", Digest::of(source(number).as_bytes()))
+        );
     }
-    let stores = fs::read_dir(world.folder.path().join("stores")).expect("stores").count();
+    let stores = fs::read_dir(world.folder.path().join("stores"))
+        .expect("stores")
+        .count();
     assert_eq!(stores, 1, "the stores of catalogs that were exchanged are gone");
 }

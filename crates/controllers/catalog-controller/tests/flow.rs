@@ -10,7 +10,6 @@ use api::condition::{self, Condition};
 use api::{ClusterCatalog, keys};
 use axum::body::Body;
 use catalog_controller::fetch::CONFIGS_LABEL;
-use catalog_controller::reconcile::PULL_SECRET;
 use catalog_controller::{Controller, Handle, Images, Options, router};
 use http::Request;
 use http_body_util::BodyExt as _;
@@ -85,7 +84,9 @@ impl World {
         let registry = Registry::open(options).expect("a registry");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a socket");
         let serving = registry.serve(listener, None).expect("a registry");
-        let stage = Stage::in_memory(stage::Options::default()).await.expect("a stage");
+        let stage = Stage::in_memory(stage::Options::default())
+            .await
+            .expect("a stage");
         let client = kube::Client::new(stage.service(), "default");
         let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
         let definition = api::definitions::OLM_V1[0];
@@ -122,14 +123,16 @@ impl World {
         layer
             .add_bytes("configs/catalog.yaml", file, 0o644)
             .expect("a file");
-        layer.add_bytes("etc/other", "not: [a catalog", 0o644).expect("a file");
+        layer
+            .add_bytes("etc/other", "not: [a catalog", 0o644)
+            .expect("a file");
         let layer = layer.write(&self.content, Compression::Gzip).expect("a layer");
         let mut settings = ImageSettings::default();
         if has_label {
             settings.labels = BTreeMap::from([(CONFIGS_LABEL.to_owned(), "/configs".to_owned())]);
         }
-        let built =
-            build::image(&self.content, &settings, manifest::host_architecture(), &[layer]).expect("an image");
+        let built = build::image(&self.content, &settings, manifest::host_architecture(), &[layer])
+            .expect("an image");
         let reference = Reference::parse(&self.reference(tag)).expect("a reference");
         Remote::new(options)
             .push(&self.content, &built.descriptor, &reference)
@@ -197,7 +200,11 @@ impl World {
             if holds(&catalog) {
                 return catalog;
             }
-            assert!(begun.elapsed() < PATIENCE, "waited in vain for {what}: {:#?}", catalog.status);
+            assert!(
+                begun.elapsed() < PATIENCE,
+                "waited in vain for {what}: {:#?}",
+                catalog.status
+            );
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
@@ -221,7 +228,8 @@ impl World {
     }
 
     async fn start_registry(&mut self) {
-        let registry = Registry::open(RegistryOptions::new(self.folder.path().join("registry"))).expect("a registry");
+        let registry =
+            Registry::open(RegistryOptions::new(self.folder.path().join("registry"))).expect("a registry");
         let listener = TcpListener::bind(&self.address).await.expect("the same socket");
         self.registry = Some(registry.serve(listener, None).expect("a registry"));
     }
@@ -265,7 +273,13 @@ async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
 fn files_in(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).expect("a folder");
     entries
-        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+        .map(|entry| {
+            entry
+                .expect("an entry")
+                .file_name()
+                .to_string_lossy()
+                .into_owned()
+        })
         .collect()
 }
 
@@ -277,8 +291,13 @@ async fn a_catalog_is_fetched_served_and_deleted() {
     let world = World::new().await;
     let digest = world.push("latest", FIRST, true).await;
     let running = world.run("data", true);
-    assert_eq!(get(&running.handle, "operators").await, (404, "404 Not Found\n".to_owned()));
-    world.create("operators", &world.reference("latest"), Some(10)).await;
+    assert_eq!(
+        get(&running.handle, "operators").await,
+        (404, "404 Not Found\n".to_owned())
+    );
+    world
+        .create("operators", &world.reference("latest"), Some(10))
+        .await;
     let catalog = world.wait_served("operators", &digest).await;
     let status = &catalog.status;
     let base = status.urls.as_ref().map(|urls| urls.base.as_str());
@@ -287,7 +306,10 @@ async fn a_catalog_is_fetched_served_and_deleted() {
     let reference = format!("{}/team/catalog@{digest}", world.address);
     assert_eq!(catalog.resolved_reference(), Some(reference.as_str()));
     let labels = catalog.metadata.labels.unwrap_or_default();
-    assert_eq!(labels.get(keys::METADATA_NAME).map(String::as_str), Some("operators"));
+    assert_eq!(
+        labels.get(keys::METADATA_NAME).map(String::as_str),
+        Some("operators")
+    );
     let finalizers = catalog.metadata.finalizers.unwrap_or_default();
     assert_eq!(finalizers, [keys::DELETE_SERVER_CACHE]);
     let content = "{\"name\":\"first\",\"schema\":\"olm.package\"}\n";
@@ -303,7 +325,12 @@ async fn a_catalog_is_fetched_served_and_deleted() {
         .await
         .expect("deleted");
     eventually("the catalog to go", async || {
-        world.catalogs().get_opt("operators").await.expect("asked").is_none()
+        world
+            .catalogs()
+            .get_opt("operators")
+            .await
+            .expect("asked")
+            .is_none()
     })
     .await;
     assert_eq!(get(&running.handle, "operators").await.0, 404);
@@ -317,14 +344,20 @@ async fn a_tag_that_moves_is_followed_and_a_broken_image_is_not() {
     let world = World::new().await;
     let first = world.push("latest", FIRST, true).await;
     let running = world.run("data", true);
-    world.create("operators", &world.reference("latest"), Some(10)).await;
+    world
+        .create("operators", &world.reference("latest"), Some(10))
+        .await;
     world.wait_served("operators", &first).await;
 
     let second = world.push("latest", SECOND, true).await;
     world.touch("operators", 1).await;
     world.wait_served("operators", &second).await;
     assert!(get(&running.handle, "operators").await.1.contains("second"));
-    assert_eq!(files_in(&world.data("data/stores")).len(), 1, "the old store is gone");
+    assert_eq!(
+        files_in(&world.data("data/stores")).len(),
+        1,
+        "the old store is gone"
+    );
 
     world.push("latest", "schema: [broken", true).await;
     world.touch("operators", 2).await;
@@ -334,8 +367,14 @@ async fn a_tag_that_moves_is_followed_and_a_broken_image_is_not() {
         })
         .await;
     let text = message(&catalog);
-    assert!(text.starts_with("error storing fbc: error walking FBC root: "), "{text}");
-    assert!(text.ends_with(&format!("still serving {}/team/catalog@{second}", world.address)), "{text}");
+    assert!(
+        text.starts_with("error storing fbc: error walking FBC root: "),
+        "{text}"
+    );
+    assert!(
+        text.ends_with(&format!("still serving {}/team/catalog@{second}", world.address)),
+        "{text}"
+    );
     assert!(has(&catalog, "Serving", "True", "Available"));
     assert!(get(&running.handle, "operators").await.1.contains("second"));
 
@@ -382,7 +421,10 @@ async fn an_unavailable_catalog_is_withdrawn_until_it_is_available_again() {
     world.create("operators", &world.reference("latest"), None).await;
     world.wait_served("operators", &digest).await;
     world
-        .patch("operators", json!({"spec": {"availabilityMode": AvailabilityMode::Unavailable}}))
+        .patch(
+            "operators",
+            json!({"spec": {"availabilityMode": AvailabilityMode::Unavailable}}),
+        )
         .await;
     let catalog = world
         .wait("operators", "the catalog to be withdrawn", |catalog| {
@@ -391,12 +433,18 @@ async fn an_unavailable_catalog_is_withdrawn_until_it_is_available_again() {
         })
         .await;
     assert!(has(&catalog, "Progressing", "True", "Succeeded"));
-    assert_eq!(message(&catalog), "Catalog availability mode is set to Unavailable");
+    assert_eq!(
+        message(&catalog),
+        "Catalog availability mode is set to Unavailable"
+    );
     let status = &catalog.status;
     assert!(status.urls.is_none() && status.resolved_source.is_none() && status.last_unpacked.is_none());
     assert_eq!(get(&running.handle, "operators").await.0, 404);
     world
-        .patch("operators", json!({"spec": {"availabilityMode": AvailabilityMode::Available}}))
+        .patch(
+            "operators",
+            json!({"spec": {"availabilityMode": AvailabilityMode::Available}}),
+        )
         .await;
     world.wait_served("operators", &digest).await;
     assert_eq!(get(&running.handle, "operators").await.0, 200);
@@ -407,7 +455,9 @@ async fn a_restart_serves_at_once_and_a_poll_without_news_writes_nothing() {
     let mut world = World::new().await;
     let digest = world.push("latest", FIRST, true).await;
     let running = world.run("data", true);
-    world.create("operators", &world.reference("latest"), Some(1)).await;
+    world
+        .create("operators", &world.reference("latest"), Some(1))
+        .await;
     let before = world.wait_served("operators", &digest).await;
     drop(running);
 
@@ -440,7 +490,10 @@ async fn every_replica_serves_and_only_one_writes() {
     tokio::time::timeout(PATIENCE, follower.handle.wait_for("operators", &reference))
         .await
         .expect("the follower has the content");
-    assert_eq!(get(&follower.handle, "operators").await, get(&leader.handle, "operators").await);
+    assert_eq!(
+        get(&follower.handle, "operators").await,
+        get(&leader.handle, "operators").await
+    );
 
     // The other takes over, and goes on where this one stopped.
     drop(leader);
@@ -455,8 +508,15 @@ async fn every_replica_serves_and_only_one_writes() {
         .delete("operators", &DeleteParams::default())
         .await
         .expect("deleted");
-    eventually("the follower to withdraw", async || get(&follower.handle, "operators").await.0 == 404).await;
-    let waiting = world.catalogs().get("operators").await.expect("the leader isn't there to let it go");
+    eventually("the follower to withdraw", async || {
+        get(&follower.handle, "operators").await.0 == 404
+    })
+    .await;
+    let waiting = world
+        .catalogs()
+        .get("operators")
+        .await
+        .expect("the leader isn't there to let it go");
     assert!(waiting.metadata.deletion_timestamp.is_some());
 }
 
@@ -473,9 +533,63 @@ async fn a_registry_that_is_gone_is_asked_until_it_is_back() {
         })
         .await;
     let text = message(&catalog);
-    assert!(text.starts_with("source catalog content: cannot reach registry "), "{text}");
+    assert!(
+        text.starts_with("source catalog content: cannot reach registry "),
+        "{text}"
+    );
     world.start_registry().await;
     world.wait_served("operators", &digest).await;
+}
+
+/// A registry that says one thing and does another: the tag has a digest that no content has.
+async fn lying_registry() -> (String, JoinHandle<()>) {
+    let document = "{\"schemaVersion\":2}";
+    let digest = Digest::of(b"something else");
+    let router = axum::Router::new().fallback(move |request: axum::extract::Request| async move {
+        let is_manifest = request.uri().path().contains("/manifests/");
+        let body = if is_manifest { document } else { "{}" };
+        axum::response::Response::builder()
+            .header("content-type", "application/vnd.oci.image.manifest.v1+json")
+            .header("docker-content-digest", digest.to_string())
+            .body(Body::from(body))
+            .expect("an answer")
+    });
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a socket");
+    let address = listener.local_addr().expect("an address").to_string();
+    let serving = tokio::spawn(async move {
+        axum::serve(listener, router).await.expect("it serves");
+    });
+    (address, serving)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_registry_that_lies_changes_nothing_that_is_served() {
+    let world = World::new().await;
+    let digest = world.push("latest", FIRST, true).await;
+    let running = world.run("data", true);
+    world.create("operators", &world.reference("latest"), None).await;
+    world.wait_served("operators", &digest).await;
+    let (liar, serving) = lying_registry().await;
+    let reference = format!("{liar}/team/catalog:latest");
+    world
+        .patch(
+            "operators",
+            json!({"spec": {"source": {"image": {"ref": reference}}}}),
+        )
+        .await;
+    let catalog = world
+        .wait("operators", "the lie to be noticed", |catalog| {
+            is_settled(catalog) && has(catalog, "Progressing", "True", "Retrying")
+        })
+        .await;
+    let text = message(&catalog);
+    assert!(
+        text.contains("sent something else than") && text.contains("still serving"),
+        "{text}"
+    );
+    assert!(has(&catalog, "Serving", "True", "Available"));
+    assert!(get(&running.handle, "operators").await.1.contains("first"));
+    serving.abort();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -499,17 +613,28 @@ async fn a_catalog_has_a_secret_of_its_own() {
             has(catalog, "Progressing", "True", "Retrying")
         })
         .await;
-    assert!(message(&refused).contains("refuses access"), "{}", message(&refused));
+    assert!(
+        message(&refused).contains("refuses access"),
+        "{}",
+        message(&refused)
+    );
 
     world
-        .patch("operators", json!({"metadata": {"annotations": {PULL_SECRET: "default/registry"}}}))
+        .patch(
+            "operators",
+            json!({"metadata": {"annotations": {keys::PULL_SECRET: "default/registry"}}}),
+        )
         .await;
     let missing = world
         .wait("operators", "the secret to be missed", |catalog| {
             message(catalog).contains("default/registry")
         })
         .await;
-    assert!(message(&missing).contains("does not exist"), "{}", message(&missing));
+    assert!(
+        message(&missing).contains("does not exist"),
+        "{}",
+        message(&missing)
+    );
     let document = json!({"auths": {&world.address: {"username": "reader", "password": "secret"}}});
     let secret: Secret = serde_json::from_value(json!({
         "metadata": {"name": "registry"},
@@ -518,7 +643,10 @@ async fn a_catalog_has_a_secret_of_its_own() {
     }))
     .expect("a secret");
     let secrets: Api<Secret> = Api::namespaced(world.client.clone(), "default");
-    secrets.create(&PostParams::default(), &secret).await.expect("created");
+    secrets
+        .create(&PostParams::default(), &secret)
+        .await
+        .expect("created");
     world.wait_served("operators", &digest).await;
 }
 
@@ -534,9 +662,14 @@ async fn a_damaged_store_is_fetched_again() {
     world.create("operators", &world.reference("latest"), None).await;
     world.wait_served("operators", &digest).await;
     drop(running);
-    let path = world.data("data/stores").join(format!("{}.catalog", digest.hex()));
+    let path = world
+        .data("data/stores")
+        .join(format!("{}.catalog", digest.hex()));
     let mut bytes = std::fs::read(&path).expect("the store");
-    let at = bytes.windows(5).position(|window| window == b"first").expect("the content");
+    let at = bytes
+        .windows(5)
+        .position(|window| window == b"first")
+        .expect("the content");
     bytes[at] = b'F';
     std::fs::remove_file(&path).expect("removed");
     std::fs::write(&path, bytes).expect("written");
@@ -544,7 +677,11 @@ async fn a_damaged_store_is_fetched_again() {
     let running = world.run("data", true);
     assert_eq!(get(&running.handle, "operators").await.0, 500);
     eventually("the content to be whole again", async || {
-        get(&running.handle, "operators").await == (200, "{\"name\":\"first\",\"schema\":\"olm.package\"}\n".to_owned())
+        get(&running.handle, "operators").await
+            == (
+                200,
+                "{\"name\":\"first\",\"schema\":\"olm.package\"}\n".to_owned(),
+            )
     })
     .await;
 }
@@ -558,10 +695,16 @@ async fn what_is_left_of_catalogs_that_are_gone_is_collected() {
     world.create("same", &world.reference("latest"), None).await;
     world.wait_served("operators", &digest).await;
     world.wait_served("same", &digest).await;
-    assert_eq!(files_in(&world.data("data/stores")).len(), 1, "one image has one store");
+    assert_eq!(
+        files_in(&world.data("data/stores")).len(),
+        1,
+        "one image has one store"
+    );
     drop(running);
     // It goes while nobody looks, and without waiting for anybody.
-    world.patch("operators", json!({"metadata": {"finalizers": null}})).await;
+    world
+        .patch("operators", json!({"metadata": {"finalizers": null}}))
+        .await;
     world
         .catalogs()
         .delete("operators", &DeleteParams::default())
@@ -569,10 +712,10 @@ async fn what_is_left_of_catalogs_that_are_gone_is_collected() {
         .expect("deleted");
     let running = world.run("data", true);
     eventually("the garbage to be collected", async || {
-        files_in(&world.data("data/served")) == ["same.json"]
+        get(&running.handle, "operators").await.0 == 404
     })
     .await;
-    assert_eq!(get(&running.handle, "operators").await.0, 404);
+    assert_eq!(files_in(&world.data("data/served")), ["same.json"]);
     assert_eq!(get(&running.handle, "same").await.0, 200);
 }
 
@@ -584,14 +727,25 @@ async fn many_catalogs_are_served_side_by_side() {
     for number in 0..12 {
         let tag = format!("v{number}");
         let digest = world
-            .push(&tag, &format!("schema: olm.package\nname: package{number}\n"), true)
+            .push(
+                &tag,
+                &format!("schema: olm.package\nname: package{number}\n"),
+                true,
+            )
             .await;
-        world.create(&format!("catalog{number}"), &world.reference(&tag), None).await;
+        world
+            .create(&format!("catalog{number}"), &world.reference(&tag), None)
+            .await;
         digests.push(digest);
     }
     for (number, digest) in digests.iter().enumerate() {
         let name = format!("catalog{number}");
         world.wait_served(&name, digest).await;
-        assert!(get(&running.handle, &name).await.1.contains(&format!("package{number}")));
+        assert!(
+            get(&running.handle, &name)
+                .await
+                .1
+                .contains(&format!("package{number}"))
+        );
     }
 }

@@ -1,5 +1,7 @@
 //! What a query is answered with: data and errors, in the form and the words of upstream's library.
 
+use std::fmt::Write as _;
+
 use serde::Serialize;
 use serde_json::Value;
 
@@ -134,7 +136,7 @@ fn printable(line: &str) -> String {
     let mut text = String::with_capacity(line.len());
     for character in line.chars() {
         if character < ' ' {
-            text.push_str(&format!("\\u{:04X}", u32::from(character)));
+            let _ = write!(text, "\\u{:04X}", u32::from(character));
         } else {
             text.push(character);
         }

@@ -59,7 +59,10 @@ pub(super) fn field<'a>(
         },
         Described::Directive(directive) => {
             let is_on = |wanted: &[&str]| {
-                let is_on = directive.locations.iter().any(|location| wanted.contains(location));
+                let is_on = directive
+                    .locations
+                    .iter()
+                    .any(|location| wanted.contains(location));
                 Held::Value(Value::Bool(is_on))
             };
             match name {

@@ -66,6 +66,7 @@ pub(super) struct Field {
     pub(super) arguments: Vec<Argument>,
     pub(super) directives: Vec<Directive>,
     pub(super) selections: Option<Vec<Selection>>,
+    pub(super) selections_at: usize,
     pub(super) at: usize,
 }
 
@@ -327,10 +328,7 @@ impl Parser<'_> {
     }
 
     /// Goes one level deeper while `read` runs.
-    fn nested<T>(
-        &mut self,
-        read: impl FnOnce(&mut Self) -> Result<T, ReadError>,
-    ) -> Result<T, ReadError> {
+    fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, ReadError>) -> Result<T, ReadError> {
         if self.nesting >= MAX_NESTING {
             return Err(ReadError::TooDeep);
         }
@@ -454,6 +452,7 @@ impl Parser<'_> {
         }
         let arguments = self.arguments()?;
         let directives = self.directives()?;
+        let selections_at = self.token.start;
         let selections = if self.token.kind == Kind::OpenBrace {
             Some(self.selections()?)
         } else {
@@ -465,6 +464,7 @@ impl Parser<'_> {
             arguments,
             directives,
             selections,
+            selections_at,
             at,
         })
     }
@@ -576,7 +576,10 @@ mod tests {
         assert_eq!((field.key(), field.name.text.as_str()), ("a", "b"));
         assert_eq!(field.arguments[1].value.printed(), "{z: \"t\"}");
         assert_eq!(field.selections.as_ref().map(Vec::len), Some(2));
-        assert_eq!(document.fragment("F").map(|found| found.at), source.find("fragment"));
+        assert_eq!(
+            document.fragment("F").map(|found| found.at),
+            source.find("fragment")
+        );
     }
 
     #[test]

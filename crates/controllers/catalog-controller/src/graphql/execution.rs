@@ -40,7 +40,11 @@ pub(super) fn execute(
 ) -> Result<Answer, DeadlineExceeded> {
     let operation = match document.operations.as_slice() {
         [operation] => operation,
-        [] => return Ok(Answer::refusal(vec![QueryError::new("Must provide an operation.")])),
+        [] => {
+            return Ok(Answer::refusal(vec![QueryError::new(
+                "Must provide an operation.",
+            )]));
+        }
         _ => {
             return Ok(Answer::refusal(vec![QueryError::new(
                 "Must provide operation name if query contains multiple operations.",
@@ -138,8 +142,10 @@ impl<'a> Execution<'a> {
             } else {
                 match self.resolve(node, first, &definition) {
                     Ok(held) => {
-                        let inner: Vec<&'a [Selection]> =
-                            fields.iter().filter_map(|field| field.selections.as_deref()).collect();
+                        let inner: Vec<&'a [Selection]> = fields
+                            .iter()
+                            .filter_map(|field| field.selections.as_deref())
+                            .collect();
                         self.complete(&definition.kind, held, (kind, first), &inner)?
                     }
                     Err(message) => {
@@ -251,13 +257,15 @@ impl<'a> Execution<'a> {
                     self.objects(name, number("limit"), number("offset"))
                 }
             },
-            Node::Summary => Ok(match name {
-                "totalSchemas" => Held::Value(Value::from(self.types.shape.schemas.len())),
-                _ => {
-                    let schemas = self.types.shape.schemas.keys();
-                    Held::Nodes(schemas.map(|schema| Node::SchemaSummary(schema)).collect())
-                }
-            }),
+            Node::Summary if name == "totalSchemas" => {
+                Ok(Held::Value(Value::from(self.types.shape.schemas.len())))
+            }
+            Node::Summary => {
+                let schemas = self.types.shape.schemas.keys();
+                Ok(Held::Nodes(
+                    schemas.map(|schema| Node::SchemaSummary(schema)).collect(),
+                ))
+            }
             Node::SchemaSummary(schema) => {
                 let shape = self.types.shape.schemas.get(*schema);
                 Ok(Held::Value(match name {
@@ -311,7 +319,9 @@ impl<'a> Execution<'a> {
     ) -> Result<Value, DeadlineExceeded> {
         let kind = kind.nullable();
         match (kind, held) {
-            (_, Held::Value(Value::Null) | Held::Borrowed(Value::Null)) => Ok(Value::Null),
+            (TypeReference::NonNull(_), _) | (_, Held::Value(Value::Null) | Held::Borrowed(Value::Null)) => {
+                Ok(Value::Null)
+            }
             (TypeReference::List(inner), Held::Nodes(nodes)) => {
                 let mut items = Vec::with_capacity(nodes.len());
                 for (number, node) in nodes.into_iter().enumerate() {
@@ -349,7 +359,6 @@ impl<'a> Execution<'a> {
                     Held::Nodes(_) | Held::Objects(_) => Ok(Value::Null),
                 }
             }
-            (TypeReference::NonNull(_), _) => Ok(Value::Null),
         }
     }
 
@@ -388,9 +397,8 @@ fn field_value<'n>(object: &'n Value, name: &str, original: &str) -> Held<'n> {
 fn leaf(kind: &str, value: &Value) -> Value {
     match kind {
         "Int" => {
-            let number = number(value).filter(|number| {
-                (f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(number)
-            });
+            let number =
+                number(value).filter(|number| (f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(number));
             number.map_or(Value::Null, |number| Value::from(number as i64))
         }
         "Float" => number(value)
@@ -456,7 +464,9 @@ fn literal_value(literal: &Literal, variables: &BTreeMap<&str, Value>) -> Option
         LiteralValue::Text(text) | LiteralValue::Enum(text) => Value::from(text.as_str()),
         LiteralValue::Boolean(value) => Value::Bool(*value),
         LiteralValue::List(items) => {
-            let items = items.iter().map(|item| literal_value(item, variables).unwrap_or_default());
+            let items = items
+                .iter()
+                .map(|item| literal_value(item, variables).unwrap_or_default());
             Value::Array(items.collect())
         }
         LiteralValue::Object(fields) => {
@@ -490,7 +500,11 @@ mod tests {
             ("String", json!(1e21), json!("1e+21")),
             ("String", json!(1_000_000.0), json!("1e+06")),
             ("String", json!(false), json!("false")),
-            ("String", json!({"a": "<b>"}), json!("{\"a\":\"\\u003cb\\u003e\"}")),
+            (
+                "String",
+                json!({"a": "<b>"}),
+                json!("{\"a\":\"\\u003cb\\u003e\"}"),
+            ),
         ] {
             assert_eq!(leaf(kind, &value), expected, "{kind} {value}");
         }

@@ -273,8 +273,7 @@ impl Reader<'_> {
                     .chars()
                     .take(4)
                     .collect();
-                let is_code =
-                    digits.len() == 4 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+                let is_code = digits.len() == 4 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
                 let code = is_code
                     .then(|| u32::from_str_radix(&digits, 16).ok())
                     .flatten()
@@ -285,7 +284,10 @@ impl Reader<'_> {
                         )
                     })?;
                 // Half of a surrogate pair is no character, and Go writes the replacement character for it.
-                return Ok((char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER), start + 6));
+                return Ok((
+                    char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER),
+                    start + 6,
+                ));
             }
             other => {
                 let other = other.map(String::from).unwrap_or_default();
@@ -336,7 +338,11 @@ impl Reader<'_> {
 /// Takes the indentation that all lines but the first share away, and blank lines at both ends.
 fn without_indentation(raw: &str) -> String {
     let lines: Vec<&str> = super::answer::lines(raw).collect();
-    let indentation = |line: &str| line.bytes().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    let indentation = |line: &str| {
+        line.bytes()
+            .take_while(|byte| matches!(byte, b' ' | b'\t'))
+            .count()
+    };
     let shared = lines
         .iter()
         .skip(1)

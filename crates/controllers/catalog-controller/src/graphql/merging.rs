@@ -46,25 +46,11 @@ struct Comparison<'a> {
     conflicts: Vec<Conflict>,
 }
 
-/// Why two fields can't be one: a reason, and the reasons of the fields below them.
-enum Reason {
-    Itself(String),
-    Below(Vec<(String, Reason)>),
-}
-
-impl Reason {
-    fn text(&self) -> String {
-        match self {
-            Self::Itself(text) => text.clone(),
-            Self::Below(reasons) => {
-                let texts: Vec<String> = reasons
-                    .iter()
-                    .map(|(key, reason)| format!("subfields \"{key}\" conflict because {}", reason.text()))
-                    .collect();
-                texts.join(" and ")
-            }
-        }
-    }
+/// Why two fields can't be one, and which fields on each side are to blame.
+struct Difference {
+    reason: String,
+    first: Vec<usize>,
+    second: Vec<usize>,
 }
 
 impl<'a> Comparison<'a> {
@@ -75,13 +61,13 @@ impl<'a> Comparison<'a> {
                 continue;
             };
             for (other_parent, other) in others {
-                if let Some(reason) = self.compare((parent, first), (other_parent, other)) {
+                if let Some(found) = self.compare((parent, first), (other_parent, other)) {
                     self.conflicts.push(Conflict {
-                        positions: vec![first.at, other.at],
+                        positions: [found.first, found.second].concat(),
                         message: format!(
                             "Fields \"{key}\" conflict because {}. Use different aliases on the fields to fetch both if \
                              this was intentional.",
-                            reason.text()
+                            found.reason
                         ),
                     });
                     break;
@@ -98,14 +84,19 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    fn compare(&mut self, first: (&'a str, &'a Field), second: (&'a str, &'a Field)) -> Option<Reason> {
+    fn compare(&mut self, first: (&'a str, &'a Field), second: (&'a str, &'a Field)) -> Option<Difference> {
         self.left = self.left.checked_sub(1)?;
         let ((parent, field), (other_parent, other)) = (first, second);
+        let differ = |reason: String| {
+            Some(Difference {
+                reason,
+                first: vec![field.at],
+                second: vec![other.at],
+            })
+        };
         let (name, other_name) = (&field.name.text, &other.name.text);
         if name != other_name {
-            return Some(Reason::Itself(format!(
-                "{name} and {other_name} are different fields"
-            )));
+            return differ(format!("{name} and {other_name} are different fields"));
         }
         let same_arguments = field.arguments.len() == other.arguments.len()
             && field.arguments.iter().all(|argument| {
@@ -115,25 +106,32 @@ impl<'a> Comparison<'a> {
                 })
             });
         if !same_arguments {
-            return Some(Reason::Itself("they have differing arguments".to_owned()));
+            return differ("they have differing arguments".to_owned());
         }
         let inner = self.below(&[(parent, field)]);
         let other_inner = self.below(&[(other_parent, other)]);
         let found = self.fields(&inner);
         let other_found = self.fields(&other_inner);
         let mut reasons = Vec::new();
+        let (mut ours, mut theirs) = (vec![field.at], vec![other.at]);
         for (key, fields) in found {
             let Some(others) = other_found.get(key) else {
                 continue;
             };
-            let reason = fields.iter().find_map(|field| {
-                others
-                    .iter()
-                    .find_map(|other| self.compare(*field, *other))
-            });
-            reasons.extend(reason.map(|reason| (key.to_owned(), reason)));
+            let difference = fields
+                .iter()
+                .find_map(|field| others.iter().find_map(|other| self.compare(*field, *other)));
+            if let Some(below) = difference {
+                reasons.push(format!("subfields \"{key}\" conflict because {}", below.reason));
+                ours.extend(below.first);
+                theirs.extend(below.second);
+            }
         }
-        (!reasons.is_empty()).then_some(Reason::Below(reasons))
+        (!reasons.is_empty()).then(|| Difference {
+            reason: reasons.join(" and "),
+            first: ours,
+            second: theirs,
+        })
     }
 
     /// The selections below fields.

@@ -194,7 +194,9 @@ pub enum TypeError {
     /// Two schemas have the same type.
     #[error(
         "type name collision: schemas {} and {} both sanitize to GraphQL type {}",
-        gotemplate::format::quoted(first), gotemplate::format::quoted(second), gotemplate::format::quoted(name)
+        gotemplate::format::quoted(first),
+        gotemplate::format::quoted(second),
+        gotemplate::format::quoted(name)
     )]
     Type {
         /// One schema.
@@ -207,7 +209,9 @@ pub enum TypeError {
     /// Two schemas have the same root field.
     #[error(
         "query field collision: schemas {} and {} both map to field {}",
-        gotemplate::format::quoted(first), gotemplate::format::quoted(second), gotemplate::format::quoted(name)
+        gotemplate::format::quoted(first),
+        gotemplate::format::quoted(second),
+        gotemplate::format::quoted(name)
     )]
     Field {
         /// One schema.
@@ -272,7 +276,7 @@ impl Types {
             shape: CatalogShape::default(),
         };
         types.add_fixed();
-        types.check_names(&shape)?;
+        Self::check_names(&shape)?;
         let mut root = BTreeMap::from([("summary".to_owned(), plain("CatalogSummary"))]);
         for (schema, objects) in &shape.schemas {
             let name = type_name(schema);
@@ -330,16 +334,22 @@ impl Types {
                 .insert(name.to_owned(), TypeDefinition::Object(definitions));
         }
         let fixed = |fields: &[(&str, &str)]| {
-            let fields = fields.iter().map(|(name, kind)| ((*name).to_owned(), plain(kind)));
+            let fields = fields
+                .iter()
+                .map(|(name, kind)| ((*name).to_owned(), plain(kind)));
             TypeDefinition::Object(fields.collect())
         };
         let summary = [("totalSchemas", "Int"), ("schemas", "[SchemaSummary]")];
         self.named.insert("CatalogSummary".to_owned(), fixed(&summary));
-        let schema = [("name", "String"), ("totalObjects", "Int"), ("totalFields", "Int")];
+        let schema = [
+            ("name", "String"),
+            ("totalObjects", "Int"),
+            ("totalFields", "Int"),
+        ];
         self.named.insert("SchemaSummary".to_owned(), fixed(&schema));
     }
 
-    fn check_names(&self, shape: &CatalogShape) -> Result<(), TypeError> {
+    fn check_names(shape: &CatalogShape) -> Result<(), TypeError> {
         let mut types: BTreeMap<String, &str> = BTreeMap::new();
         for schema in shape.schemas.keys() {
             let name = type_name(schema);
@@ -439,6 +449,9 @@ fn scalar_field(found: &FieldShape) -> TypeReference {
     }
 }
 
+/// Where directives about selections may stand.
+const SELECTIONS: &[&str] = &["FIELD", "FRAGMENT_SPREAD", "INLINE_FRAGMENT"];
+
 fn directives() -> Vec<DirectiveDefinition> {
     let condition = |description| ArgumentDefinition {
         name: "if",
@@ -446,7 +459,6 @@ fn directives() -> Vec<DirectiveDefinition> {
         kind: reference("Boolean!"),
         default: None,
     };
-    const SELECTIONS: &[&str] = &["FIELD", "FRAGMENT_SPREAD", "INLINE_FRAGMENT"];
     vec![
         DirectiveDefinition {
             name: "include",

@@ -168,7 +168,7 @@ impl<'a> Check<'a> {
                         inner = self.condition(condition, |name| {
                             format!("Fragment cannot condition on non composite type \"{name}\".")
                         });
-                        self.possible("Fragment", parent, inner, inline.at);
+                        self.possible("Fragment", parent, &condition.text, inline.at);
                     }
                     self.selections(inner, &inline.selections);
                 }
@@ -179,17 +179,18 @@ impl<'a> Check<'a> {
                         self.report(&[spread.name.at], format!("Unknown fragment \"{name}\"."));
                         continue;
                     };
-                    let condition = fragment.condition.text.as_str();
-                    let inner = self.types.fields(condition).map(|_| condition);
-                    self.possible(&format!("Fragment \"{name}\""), parent, inner, spread.at);
+                    let what = format!("Fragment \"{name}\"");
+                    self.possible(&what, parent, &fragment.condition.text, spread.at);
                 }
             }
         }
     }
 
-    fn possible(&mut self, what: &str, parent: Option<&str>, inner: Option<&str>, at: usize) {
-        if let (Some(parent), Some(inner)) = (parent, inner)
+    /// An object has one type, so a fragment for another one can't be meant for it.
+    fn possible(&mut self, what: &str, parent: Option<&str>, inner: &str, at: usize) {
+        if let Some(parent) = parent
             && parent != inner
+            && self.types.named.contains_key(inner)
         {
             let message = format!(
                 "{what} cannot be spread here as objects of type \"{parent}\" can never be of type \"{inner}\"."
@@ -224,7 +225,10 @@ impl<'a> Check<'a> {
             format!("Unknown argument \"{unknown}\" on field \"{name}\" of type \"{parent}\".{hint}")
         });
         for required in &definition.arguments {
-            let is_given = field.arguments.iter().any(|given| given.name.text == required.name);
+            let is_given = field
+                .arguments
+                .iter()
+                .any(|given| given.name.text == required.name);
             if matches!(required.kind, TypeReference::NonNull(_)) && !is_given {
                 let message = format!(
                     "Field \"{name}\" argument \"{}\" of type \"{}\" is required but not provided.",
@@ -240,7 +244,7 @@ impl<'a> Check<'a> {
                     "Field \"{name}\" of type \"{}\" must not have a sub selection.",
                     definition.kind
                 );
-                self.report(&[field.at], message);
+                self.report(&[field.selections_at], message);
             }
             Some(selections) => {
                 // The types outlive the definition, which may have been made for this one question.
@@ -342,7 +346,10 @@ impl<'a> Check<'a> {
             match self.types.named.get(variable.kind.name()) {
                 None => self.unknown_type(variable.kind.name(), variable.kind_at),
                 Some(TypeDefinition::Object(_)) => {
-                    let message = format!("Variable \"${name}\" cannot be non-input type \"{}\".", variable.kind);
+                    let message = format!(
+                        "Variable \"${name}\" cannot be non-input type \"{}\".",
+                        variable.kind
+                    );
                     self.report(&[variable.kind_at], message);
                 }
                 Some(_) => self.default(name, &variable.kind, variable.default.as_ref()),
@@ -359,6 +366,7 @@ impl<'a> Check<'a> {
                 continue;
             };
             if let Some(expected) = expected
+                && self.types.named.contains_key(variable.kind.name())
                 && !is_allowed(&variable.kind, variable.default.is_some(), &expected)
             {
                 let message = format!(
@@ -423,7 +431,8 @@ impl<'a> Check<'a> {
                     .directives
                     .iter()
                     .find(|known| known.name == directive.name.text);
-                let known = definition.map_or(&[][..], |definition| std::slice::from_ref(&definition.argument));
+                let known =
+                    definition.map_or(&[][..], |definition| std::slice::from_ref(&definition.argument));
                 collect(&directive.arguments, known, found);
             }
             match selection {
@@ -437,7 +446,12 @@ impl<'a> Check<'a> {
                         .as_ref()
                         .and_then(|definition| types.named.get_key_value(definition.kind.name()))
                         .map(|(name, _)| name.as_str());
-                    self.usages(inner, field.selections.as_deref().unwrap_or_default(), seen, found);
+                    self.usages(
+                        inner,
+                        field.selections.as_deref().unwrap_or_default(),
+                        seen,
+                        found,
+                    );
                 }
                 Selection::Inline(inline) => {
                     let inner = inline.condition.as_ref().map_or(parent, |name| Some(&name.text));
@@ -466,7 +480,12 @@ impl<'a> Check<'a> {
 
     /// Follows a fragment to those that it holds. `path` has the fragments that lead here, each with the place of the
     /// spread that leads on.
-    fn follow(&mut self, fragment: &'a Fragment, path: &mut Vec<(&'a str, usize)>, done: &mut HashSet<&'a str>) {
+    fn follow(
+        &mut self,
+        fragment: &'a Fragment,
+        path: &mut Vec<(&'a str, usize)>,
+        done: &mut HashSet<&'a str>,
+    ) {
         if !done.insert(&fragment.name.text) {
             return;
         }
@@ -507,13 +526,14 @@ fn direct_spreads<'a>(selections: &'a [Selection], found: &mut Vec<(&'a str, usi
 fn fits(kind: &TypeReference, literal: &Literal, types: &Types) -> Result<(), String> {
     let name = match (kind, &literal.value) {
         (_, LiteralValue::Variable(_)) => return Ok(()),
-        (TypeReference::NonNull(inner), _) => return fits(inner, literal, types),
         (TypeReference::List(inner), LiteralValue::List(items)) => {
             return items.iter().try_for_each(|item| {
                 fits(inner, item, types).map_err(|cause| format!("In element #1: {cause}"))
             });
         }
-        (TypeReference::List(inner), _) => return fits(inner, literal, types),
+        (TypeReference::NonNull(inner) | TypeReference::List(inner), _) => {
+            return fits(inner, literal, types);
+        }
         (TypeReference::Named(name), _) => name,
     };
     let is_fine = match (name.as_str(), &literal.value) {
@@ -529,19 +549,16 @@ fn fits(kind: &TypeReference, literal: &Literal, types: &Types) -> Result<(), St
     if is_fine {
         return Ok(());
     }
-    Err(format!(
-        "Expected type \"{name}\", found {}.",
-        literal.printed()
-    ))
+    Err(format!("Expected type \"{name}\", found {}.", literal.printed()))
 }
 
 /// Whether a variable may stand where a type is expected; one with a default always has a value.
 fn is_allowed(kind: &TypeReference, has_default: bool, expected: &TypeReference) -> bool {
     match (kind, expected) {
-        (TypeReference::NonNull(kind), TypeReference::NonNull(expected)) => is_allowed(kind, false, expected),
+        (TypeReference::NonNull(kind), TypeReference::NonNull(expected))
+        | (TypeReference::List(kind), TypeReference::List(expected)) => is_allowed(kind, false, expected),
         (_, TypeReference::NonNull(expected)) => has_default && is_allowed(kind, false, expected),
         (TypeReference::NonNull(kind), _) => is_allowed(kind, false, expected),
-        (TypeReference::List(kind), TypeReference::List(expected)) => is_allowed(kind, false, expected),
         (TypeReference::Named(kind), TypeReference::Named(expected)) => kind == expected,
         _ => false,
     }

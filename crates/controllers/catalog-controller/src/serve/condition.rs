@@ -44,12 +44,20 @@ impl Version {
     }
 
     fn is_tagged(&self, tag: &str) -> bool {
-        tag == self.tag(None) || Encoding::ALL.iter().any(|encoding| tag == self.tag(Some(*encoding)))
+        tag == self.tag(None)
+            || Encoding::ALL
+                .iter()
+                .any(|encoding| tag == self.tag(Some(*encoding)))
     }
 
     /// Evaluates the conditions in the order of RFC 9110. A date that isn't one is ignored, unless it is to be refused.
     pub(super) fn check(&self, headers: &HeaderMap, refuses_dates: bool) -> Verdict {
-        let text = |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let text = |name| {
+            headers
+                .get(name)
+                .and_then(|value| value.to_str().ok())
+                .unwrap_or_default()
+        };
         let if_match = text(IF_MATCH);
         let may_go_on = if if_match.is_empty() {
             httpdate::parse_http_date(text(IF_UNMODIFIED_SINCE)).map_or(true, |date| self.modified <= date)
@@ -64,15 +72,18 @@ impl Version {
             let has_it = any_tag(if_none_match, |tag| {
                 tag == "*" || self.is_tagged(tag.strip_prefix("W/").unwrap_or(tag))
             });
-            return if has_it { Verdict::NotModified } else { Verdict::Holds };
+            return if has_it {
+                Verdict::NotModified
+            } else {
+                Verdict::Holds
+            };
         }
         let since = text(IF_MODIFIED_SINCE);
         match httpdate::parse_http_date(since) {
             _ if since.is_empty() => Verdict::Holds,
             Ok(date) if self.modified <= date => Verdict::NotModified,
-            Ok(_) => Verdict::Holds,
             Err(_) if refuses_dates => Verdict::Malformed,
-            Err(_) => Verdict::Holds,
+            Ok(_) | Err(_) => Verdict::Holds,
         }
     }
 
@@ -155,11 +166,23 @@ mod tests {
             (IF_MATCH, "W/\"sha256:ab\"", Verdict::Failed),
             (IF_MATCH, "*", Verdict::Holds),
             (IF_MATCH, "\"x\"", Verdict::Failed),
-            (IF_MODIFIED_SINCE, "Sun, 09 Sep 2001 01:46:40 GMT", Verdict::NotModified),
+            (
+                IF_MODIFIED_SINCE,
+                "Sun, 09 Sep 2001 01:46:40 GMT",
+                Verdict::NotModified,
+            ),
             (IF_MODIFIED_SINCE, "Sun, 09 Sep 2001 01:46:39 GMT", Verdict::Holds),
             (IF_MODIFIED_SINCE, "yesterday", Verdict::Holds),
-            (IF_UNMODIFIED_SINCE, "Sun, 09 Sep 2001 01:46:40 GMT", Verdict::Holds),
-            (IF_UNMODIFIED_SINCE, "Sun, 09 Sep 2001 01:46:39 GMT", Verdict::Failed),
+            (
+                IF_UNMODIFIED_SINCE,
+                "Sun, 09 Sep 2001 01:46:40 GMT",
+                Verdict::Holds,
+            ),
+            (
+                IF_UNMODIFIED_SINCE,
+                "Sun, 09 Sep 2001 01:46:39 GMT",
+                Verdict::Failed,
+            ),
             (IF_UNMODIFIED_SINCE, "yesterday", Verdict::Holds),
         ] {
             assert_eq!(verdict(name.clone(), value), expected, "{name}: {value}");

@@ -83,7 +83,9 @@ async fn read(mut body: Body) -> Option<Vec<u8>> {
 /// The query in a request, which is the first JSON value of the body. Go finds keys whatever their case.
 fn query_of(bytes: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(bytes);
-    let first = serde_json::Deserializer::from_str(&text).into_iter::<Value>().next()?;
+    let first = serde_json::Deserializer::from_str(&text)
+        .into_iter::<Value>()
+        .next()?;
     let object = match first.ok()? {
         Value::Object(object) => object,
         Value::Null => return Some(String::new()),

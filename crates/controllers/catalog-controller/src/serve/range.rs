@@ -81,21 +81,25 @@ mod tests {
     fn ranges_are_cut_as_go_does() {
         for (header, expected) in [
             ("", Ok(vec![])),
-            ("bytes=0-9", Ok(vec![0..10])),
-            ("bytes=5-", Ok(vec![5..10])),
-            ("bytes=-3", Ok(vec![7..10])),
-            ("bytes=-30", Ok(vec![0..10])),
-            ("bytes=0-0, 9-20", Ok(vec![0..1, 9..10])),
+            ("bytes=0-9", Ok(vec![(0, 10)])),
+            ("bytes=5-", Ok(vec![(5, 10)])),
+            ("bytes=-3", Ok(vec![(7, 10)])),
+            ("bytes=-30", Ok(vec![(0, 10)])),
+            ("bytes=0-0, 9-20", Ok(vec![(0, 1), (9, 10)])),
             ("bytes=0-5,4-9", Ok(vec![])),
             ("bytes=10-", Err(RangeError::NoOverlap)),
-            ("bytes=10-,0-1", Ok(vec![0..2])),
+            ("bytes=10-,0-1", Ok(vec![(0, 2)])),
             ("bytes=5-4", Err(RangeError::Invalid)),
             ("bytes=a-b", Err(RangeError::Invalid)),
             ("bytes=--1", Err(RangeError::Invalid)),
             ("bytes=-", Err(RangeError::Invalid)),
             ("lines=0-9", Err(RangeError::Invalid)),
         ] {
-            assert_eq!(parse(header, 10), expected, "{header}");
+            let found = parse(header, 10).map(|ranges| {
+                let ends = ranges.into_iter().map(|range| (range.start, range.end));
+                ends.collect::<Vec<_>>()
+            });
+            assert_eq!(found, expected, "{header}");
         }
     }
 

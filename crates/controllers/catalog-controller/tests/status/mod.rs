@@ -1,12 +1,10 @@
-//! The recorded conditions of ClusterCatalogs.
+//! The recorded conditions of a `ClusterCatalog`.
 
 use api::ClusterCatalog;
 use api::cluster_catalog::ClusterCatalogStatus;
 use api::keys::{DELETE_SERVER_CACHE, METADATA_NAME};
 use catalog_controller::fetch::FetchError;
-use catalog_controller::reconcile::{
-    Memory, Seen, Step, Withdrawal, Withdrawn, amendment, decide,
-};
+use catalog_controller::reconcile::{Memory, Seen, Step, Withdrawal, Withdrawn, amendment, decide};
 use catalog_controller::status::Content;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -112,7 +110,9 @@ fn pass(given: &Value) -> (Vec<String>, ClusterCatalogStatus) {
 
 #[test]
 fn every_pass_leaves_the_conditions_that_upstream_leaves() {
-    let Some(cases) = cases("catalog-status.json") else { return };
+    let Some(cases) = cases("catalog-status.json") else {
+        return;
+    };
     for row in rows(&cases["reconcile"]) {
         let (id, given, expected) = (text(&row["id"]), &row["given"], &row["expected"]);
         let (finalizers, status) = pass(given);
@@ -137,7 +137,12 @@ fn every_pass_leaves_the_conditions_that_upstream_leaves() {
             }
         }
         if let Some(conditions) = expected["conditions"].as_array() {
-            assert_eq!(status.conditions.len(), conditions.len(), "{id}: {:?}", status.conditions);
+            assert_eq!(
+                status.conditions.len(),
+                conditions.len(),
+                "{id}: {:?}",
+                status.conditions
+            );
         }
         for (field, is_there) in [
             ("urls", status.urls.is_some()),
@@ -153,7 +158,9 @@ fn every_pass_leaves_the_conditions_that_upstream_leaves() {
 
 #[test]
 fn a_second_pass_changes_nothing() {
-    let Some(cases) = cases("catalog-status.json") else { return };
+    let Some(cases) = cases("catalog-status.json") else {
+        return;
+    };
     let row = rows(&cases["reconcile"])
         .iter()
         .find(|row| row["id"] == "unpacked")
@@ -178,7 +185,11 @@ fn a_second_pass_changes_nothing() {
         content: None,
         ..seen.clone()
     };
-    assert_eq!(decide(&without_content), Step::Fetch, "content that is lost is fetched again");
+    assert_eq!(
+        decide(&without_content),
+        Step::Fetch,
+        "content that is lost is fetched again"
+    );
     let mut deleted = catalog.clone();
     deleted.metadata.deletion_timestamp =
         serde_json::from_value(json!("2026-01-01T00:00:00Z")).expect("a time");
