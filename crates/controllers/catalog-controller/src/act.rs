@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use crate::contents::{Contents, WithdrawError};
 use crate::controller::{Shared, now};
@@ -23,6 +24,21 @@ use crate::status::Content;
 /// How long to wait after somebody else changed a catalog first: the change arrives by itself.
 const AFTER_CONFLICT: Duration = Duration::from_millis(200);
 
+/// How long fetching an image may take in all: even a slow line brings the largest catalog in a fraction of that.
+const FETCH_TIME_LIMIT: Duration = Duration::from_mins(30);
+
+/// A catalog that is to be looked after.
+pub(crate) struct Task {
+    pub(crate) name: String,
+    /// The catalog; nothing when it is gone.
+    pub(crate) catalog: Option<Arc<ClusterCatalog>>,
+    pub(crate) memory: Memory,
+    /// Whether this replica writes to the cluster.
+    pub(crate) leads: bool,
+    /// Ends waiting for an image.
+    pub(crate) interruption: CancellationToken,
+}
+
 /// What came of looking after a catalog.
 #[derive(Debug)]
 pub(crate) struct Outcome {
@@ -33,13 +49,14 @@ pub(crate) struct Outcome {
 }
 
 /// Observes a catalog, decides what to do next, and does it.
-pub(crate) async fn look_after(
-    shared: Arc<Shared>,
-    name: String,
-    catalog: Option<Arc<ClusterCatalog>>,
-    memory: Memory,
-    leads: bool,
-) -> Outcome {
+pub(crate) async fn look_after(shared: Arc<Shared>, task: Task) -> Outcome {
+    let Task {
+        name,
+        catalog,
+        memory,
+        leads,
+        interruption,
+    } = task;
     let Some(catalog) = catalog else {
         // It is gone without having been seen to go.
         let again = match withdraw(&shared.contents, &name).await {
@@ -65,6 +82,7 @@ pub(crate) async fn look_after(
             jitter: random_fraction(),
         },
         shared: &shared,
+        interruption,
     };
     let outcome = if leads {
         deed.lead().await
@@ -100,6 +118,7 @@ async fn withdraw(contents: &Arc<Contents>, name: &str) -> Withdrawn {
 struct Deed<'a> {
     seen: Seen<'a>,
     shared: &'a Arc<Shared>,
+    interruption: CancellationToken,
 }
 
 /// A write that the cluster didn't take.
@@ -170,6 +189,7 @@ impl Deed<'_> {
                 let again = self.next_look();
                 self.after_writing(written.map(drop), again)
             }
+            Err(FetchError::Interrupted) => self.interrupted(),
             Err(error) => {
                 tracing::warn!(catalog = self.seen.catalog.name(), %error, "a catalog can't be fetched");
                 let written = self.write(self.seen.after_fetch_error(&error)).await;
@@ -206,6 +226,7 @@ impl Deed<'_> {
                     self.seen.memory.failed = None;
                     None
                 }
+                Err(FetchError::Interrupted) => return self.interrupted(),
                 Err(error) => {
                     let name = self.seen.catalog.name();
                     tracing::warn!(catalog = name, %error, "a catalog can't be fetched");
@@ -216,6 +237,14 @@ impl Deed<'_> {
         Outcome {
             memory: self.seen.memory,
             again,
+        }
+    }
+
+    /// Something else is wanted now, which has its own turn.
+    fn interrupted(self) -> Outcome {
+        Outcome {
+            memory: self.seen.memory,
+            again: Some(AFTER_CONFLICT),
         }
     }
 
@@ -232,7 +261,13 @@ impl Deed<'_> {
             served: served.map(|content| content.reference.as_str()),
             contents: &shared.contents,
         };
-        match (fetch(&shared.images, wanted).await?, served) {
+        let fetched = tokio::select! {
+            fetched = tokio::time::timeout(FETCH_TIME_LIMIT, fetch(&shared.images, wanted)) => {
+                fetched.unwrap_or(Err(FetchError::TooSlow(FETCH_TIME_LIMIT.as_secs() / 60)))?
+            }
+            () = self.interruption.cancelled() => return Err(FetchError::Interrupted),
+        };
+        match (fetched, served) {
             (Fetched::Same, Some(content)) => Ok(content.clone()),
             // Nothing is the same as nothing.
             (Fetched::Same, None) => Err(FetchError::Interrupted),
@@ -260,7 +295,7 @@ impl Deed<'_> {
                 });
                 match put.await {
                     Ok(put) => put.map_err(|error| FetchError::Store(error.to_string()))?,
-                    Err(_) => return Err(FetchError::Interrupted),
+                    Err(error) => return Err(FetchError::of_task(&error)),
                 }
                 Ok(content)
             }

@@ -14,8 +14,9 @@ use kube::{Api, Client};
 use tokio::sync::watch;
 use tokio::task::{Id, JoinSet};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
-use crate::act::{Outcome, look_after};
+use crate::act::{Outcome, Task, look_after};
 use crate::contents::{Contents, ContentsError};
 use crate::fetch::Images;
 use crate::handle::Handle;
@@ -23,10 +24,11 @@ use crate::metrics::Metrics;
 use crate::poll;
 use crate::pull_secrets::GlobalSecrets;
 use crate::queue::Queue;
-use crate::reconcile::Memory;
+use crate::reconcile::{Memory, Wish};
 
-/// How many catalogs are looked after at the same time: each may unpack an image.
-const MAX_AT_ONCE: usize = 4;
+/// How many catalogs are looked after at the same time. Most of that is waiting for a registry, and one that is slow must
+/// not keep others waiting; how many images are unpacked at once is limited elsewhere.
+const MAX_AT_ONCE: usize = 64;
 
 /// How often files that nothing is served from are looked for, as upstream has it.
 pub const COLLECT_EVERY: Duration = Duration::from_hours(12);
@@ -160,6 +162,8 @@ struct Work {
     queue: Queue,
     running: JoinSet<Outcome>,
     names: HashMap<Id, String>,
+    /// What ends the work on a catalog early.
+    interruptions: HashMap<String, CancellationToken>,
     /// The catalogs of a list that is still coming in.
     listed: BTreeSet<String>,
     /// Whether all catalogs are known.
@@ -175,6 +179,7 @@ impl Work {
             queue: Queue::default(),
             running: JoinSet::new(),
             names: HashMap::new(),
+            interruptions: HashMap::new(),
             listed: BTreeSet::new(),
             is_complete: false,
         }
@@ -209,18 +214,35 @@ impl Work {
     fn applied(&mut self, catalog: ClusterCatalog) {
         let name = catalog.name().to_owned();
         self.queue.add(&name, Instant::now());
-        self.catalogs.insert(name, Arc::new(catalog));
+        let known = self.catalogs.insert(name.clone(), Arc::new(catalog));
+        let is_other = known.zip(self.catalogs.get(&name)).is_some_and(|(before, now)| {
+            Wish::of(&before) != Wish::of(now)
+                || before.metadata.deletion_timestamp != now.metadata.deletion_timestamp
+                || before.resolved_reference() != now.resolved_reference()
+        });
+        if is_other {
+            self.interrupt(&name);
+        }
     }
 
     fn deleted(&mut self, name: &str) {
         self.catalogs.remove(name);
         self.memories.remove(name);
         self.queue.add(name, Instant::now());
+        self.interrupt(name);
+    }
+
+    /// Ends waiting for an image that may not be wanted any more. What is being put in its place is finished.
+    fn interrupt(&self, name: &str) {
+        if let Some(interruption) = self.interruptions.get(name) {
+            interruption.cancel();
+        }
     }
 
     fn everything(&mut self) {
         for name in self.catalogs.keys() {
             self.queue.add(name, Instant::now());
+            self.interrupt(name);
         }
     }
 
@@ -241,7 +263,16 @@ impl Work {
             };
             let catalog = self.catalogs.get(&name).cloned();
             let memory = self.memories.get(&name).cloned().unwrap_or_default();
-            let deed = look_after(Arc::clone(&self.shared), name.clone(), catalog, memory, leads);
+            let interruption = CancellationToken::new();
+            let task = Task {
+                name: name.clone(),
+                catalog,
+                memory,
+                leads,
+                interruption: interruption.clone(),
+            };
+            self.interruptions.insert(name.clone(), interruption);
+            let deed = look_after(Arc::clone(&self.shared), task);
             let id = self.running.spawn(deed).id();
             self.names.insert(id, name);
         }
@@ -255,6 +286,7 @@ impl Work {
         let Some(name) = self.names.remove(&id) else {
             return;
         };
+        self.interruptions.remove(&name);
         let again = if let Some(Outcome { memory, again }) = outcome {
             if self.catalogs.contains_key(&name) {
                 self.memories.insert(name.clone(), memory);

@@ -15,6 +15,7 @@ use image::reference::{InvalidReference, Reference};
 use image::remote::{Pulled, Remote, RemoteError, RemoteOptions};
 use image::surroundings::Surroundings;
 use image::unpack::{self, Limits, UnpackError};
+use tokio::sync::Semaphore;
 
 use crate::contents::{Contents, Expected};
 use crate::pull_secrets::SecretError;
@@ -22,11 +23,15 @@ use crate::pull_secrets::SecretError;
 /// The label that says where the catalog lies in its image.
 pub const CONFIGS_LABEL: &str = "operators.operatorframework.io.index.configs.v1";
 
+/// How many images are unpacked and indexed at the same time: each keeps a core and the disk busy.
+const MAX_BUILDS_AT_ONCE: usize = 2;
+
 /// How images are fetched and where their parts are kept.
 #[derive(Clone)]
 pub struct Images {
     content: ContentStore,
     options: Arc<dyn Fn() -> Result<RemoteOptions, RemoteError> + Send + Sync>,
+    builds: Arc<Semaphore>,
 }
 
 impl std::fmt::Debug for Images {
@@ -47,6 +52,7 @@ impl Images {
         Self {
             content,
             options: Arc::new(options),
+            builds: Arc::new(Semaphore::new(MAX_BUILDS_AT_ONCE)),
         }
     }
 
@@ -106,7 +112,12 @@ pub enum FetchError {
     /// The store can't be written.
     #[error("error storing fbc: {0}")]
     Store(String),
-    /// A part of the work was cut short; happens only while the program ends.
+    /// The registry answers, but too slowly.
+    #[error(
+        "source catalog content: the image did not arrive within {0} minutes: check the registry and the way there"
+    )]
+    TooSlow(u64),
+    /// The work was cut short: something else is wanted, or the program ends. Nobody is told.
     #[error("error storing fbc: the work was interrupted")]
     Interrupted,
 }
@@ -127,6 +138,14 @@ impl From<BuildError> for FetchError {
 }
 
 impl FetchError {
+    /// What it means that a thread didn't do its work.
+    pub(crate) fn of_task(error: &tokio::task::JoinError) -> Self {
+        if error.is_cancelled() {
+            return Self::Interrupted;
+        }
+        Self::Store("the work failed unexpectedly, which the log of baton tells more of".to_owned())
+    }
+
     /// Whether trying again can't help.
     pub fn is_terminal(&self) -> bool {
         matches!(
@@ -198,6 +217,11 @@ pub async fn fetch(images: &Images, wanted: Wanted<'_>) -> Result<Fetched, Fetch
     let pulled = remote
         .pull(&images.content, &canonical, manifest::host_architecture())
         .await?;
+    let _turn = images
+        .builds
+        .acquire()
+        .await
+        .map_err(|_| FetchError::Interrupted)?;
     let content = images.content.clone();
     let store = blocking(move || build(&content, &pulled, digest, is_fixed, &stores, &workplace)).await?;
     Ok(Fetched::New {
@@ -212,7 +236,7 @@ async fn blocking<T: Send + 'static>(
 ) -> Result<T, FetchError> {
     tokio::task::spawn_blocking(work)
         .await
-        .unwrap_or(Err(FetchError::Interrupted))
+        .unwrap_or_else(|error| Err(FetchError::of_task(&error)))
 }
 
 fn parse(text: &str) -> Result<Reference, FetchError> {

@@ -50,6 +50,17 @@ pub struct Wish {
     pub pull_secret: Option<String>,
 }
 
+impl Wish {
+    /// What is wanted of a catalog's image.
+    pub fn of(catalog: &ClusterCatalog) -> Self {
+        let annotations = catalog.metadata.annotations.as_ref();
+        Self {
+            generation: catalog.metadata.generation.unwrap_or_default(),
+            pull_secret: annotations.and_then(|all| all.get(keys::PULL_SECRET)).cloned(),
+        }
+    }
+}
+
 /// An attempt that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
@@ -208,13 +219,7 @@ pub fn amendment(catalog: &ClusterCatalog, wants_finalizer: bool) -> Amendment {
 impl Seen<'_> {
     /// What the user wants of the image.
     pub fn wish(&self) -> Wish {
-        let annotations = self.catalog.metadata.annotations.as_ref();
-        Wish {
-            generation: self.generation(),
-            pull_secret: annotations
-                .and_then(|annotations| annotations.get(keys::PULL_SECRET))
-                .cloned(),
-        }
+        Wish::of(self.catalog)
     }
 
     fn generation(&self) -> i64 {

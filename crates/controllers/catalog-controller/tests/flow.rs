@@ -32,7 +32,7 @@ use tokio::task::JoinHandle;
 use tower::ServiceExt as _;
 
 /// How long anything may take; only a failing test waits for it.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A cluster, a registry and folders that vanish with them.
 struct World {
@@ -590,6 +590,60 @@ async fn a_registry_that_lies_changes_nothing_that_is_served() {
     assert!(has(&catalog, "Serving", "True", "Available"));
     assert!(get(&running.handle, "operators").await.1.contains("first"));
     serving.abort();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_registry_that_says_nothing_holds_up_nobody_else() {
+    let world = World::new().await;
+    let digest = world.push("latest", FIRST, true).await;
+    let _running = world.run("data", true);
+    let silent = TcpListener::bind("127.0.0.1:0").await.expect("a socket");
+    let address = silent.local_addr().expect("an address");
+    for number in 0..8 {
+        world
+            .create(
+                &format!("silent{number}"),
+                &format!("{address}/team/catalog:latest"),
+                None,
+            )
+            .await;
+    }
+    world
+        .wait("silent7", "the controller to be at work", |catalog| {
+            catalog
+                .metadata
+                .finalizers
+                .as_ref()
+                .is_some_and(|found| !found.is_empty())
+        })
+        .await;
+    world.create("operators", &world.reference("latest"), None).await;
+    world.wait_served("operators", &digest).await;
+
+    // Whoever changes their mind needn't wait for the registry either.
+    world
+        .catalogs()
+        .delete("silent0", &DeleteParams::default())
+        .await
+        .expect("deleted");
+    eventually("the catalog to go", async || {
+        world
+            .catalogs()
+            .get_opt("silent0")
+            .await
+            .expect("asked")
+            .is_none()
+    })
+    .await;
+    let reference = world.reference("latest");
+    world
+        .patch(
+            "silent1",
+            json!({"spec": {"source": {"image": {"ref": reference}}}}),
+        )
+        .await;
+    world.wait_served("silent1", &digest).await;
+    drop(silent);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,10 +1,14 @@
-//! The recorded conditions of a `ClusterCatalog`.
+//! The recorded conditions of a `ClusterCatalog`, and what is decided beyond them.
+
+use std::time::Duration;
 
 use api::ClusterCatalog;
-use api::cluster_catalog::ClusterCatalogStatus;
-use api::keys::{DELETE_SERVER_CACHE, METADATA_NAME};
+use api::cluster_catalog::{AvailabilityMode, ClusterCatalogStatus};
+use api::keys::{DELETE_SERVER_CACHE, METADATA_NAME, PULL_SECRET};
 use catalog_controller::fetch::FetchError;
-use catalog_controller::reconcile::{Memory, Seen, Step, Withdrawal, Withdrawn, amendment, decide};
+use catalog_controller::reconcile::{
+    Failure, Following, Memory, Seen, Step, Wish, Withdrawal, Withdrawn, amendment, decide, follow,
+};
 use catalog_controller::status::Content;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -199,4 +203,170 @@ fn a_second_pass_changes_nothing() {
         ..seen
     };
     assert_eq!(decide(&seen), Step::Withdraw(Withdrawal::Deleted));
+}
+
+const SERVED: &str =
+    "my.org/someimage@sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(1_800_000_000 + second).expect("a time")
+}
+
+fn served() -> Content {
+    Content {
+        reference: SERVED.to_owned(),
+        unpacked: at(0),
+    }
+}
+
+/// A catalog that is polled every minute, and whose status says that it is served.
+fn settled() -> ClusterCatalog {
+    let mut catalog = catalog(&json!({"finalizers": [DELETE_SERVER_CACHE]}));
+    catalog
+        .spec
+        .source
+        .image
+        .as_mut()
+        .expect("an image")
+        .poll_interval_minutes = Some(1);
+    catalog.status = seen(&catalog, Memory::default(), 0).after_success(&served());
+    catalog
+}
+
+fn seen(catalog: &ClusterCatalog, memory: Memory, second: i64) -> Seen<'_> {
+    Seen {
+        catalog,
+        content: Some(served()),
+        memory,
+        base_url: "https://localhost",
+        now: at(second),
+        jitter: 0.0,
+    }
+}
+
+fn polled(catalog: &ClusterCatalog, second: i64) -> Memory {
+    Memory {
+        polled: Some((at(second), Wish::of(catalog))),
+        failed: None,
+    }
+}
+
+#[test]
+fn a_catalog_is_polled_when_its_interval_has_passed_or_something_else_is_wanted() {
+    let catalog = settled();
+    let decided = |second| decide(&seen(&catalog, polled(&catalog, 0), second));
+    assert_eq!(decided(10), Step::Rest(Some(Duration::from_secs(50))));
+    assert_eq!(decided(60), Step::Fetch);
+    let fresh = decide(&seen(&catalog, Memory::default(), 10));
+    assert_eq!(
+        fresh,
+        Step::Fetch,
+        "a process that just began doesn't know of earlier polls"
+    );
+
+    let memory = polled(&catalog, 0);
+    let mut secret = catalog.clone();
+    let annotation = (PULL_SECRET.to_owned(), "a/b".to_owned());
+    secret.metadata.annotations = Some([annotation].into());
+    assert_eq!(decide(&seen(&secret, memory.clone(), 10)), Step::Fetch);
+    let mut changed = catalog.clone();
+    changed.metadata.generation = Some(2);
+    assert_eq!(decide(&seen(&changed, memory.clone(), 10)), Step::Fetch);
+    let mut moved = seen(&catalog, memory.clone(), 10);
+    moved.base_url = "https://elsewhere";
+    assert_eq!(decide(&moved), Step::Fetch, "the status names another address");
+    let mut lost = seen(&catalog, memory, 10);
+    lost.content = None;
+    assert_eq!(decide(&lost), Step::Fetch, "the content is lost");
+}
+
+#[test]
+fn a_failure_waits_for_its_time_and_a_final_one_for_another_wish() {
+    let mut catalog = settled();
+    let failing = seen(&catalog, Memory::default(), 0).after_failure("source catalog content: gone", false);
+    catalog.status = failing;
+    let failure = |retry_at| Memory {
+        polled: None,
+        failed: Some(Failure {
+            wish: Wish::of(&catalog),
+            times: 1,
+            retry_at,
+        }),
+    };
+    let decided = |memory, second| decide(&seen(&catalog, memory, second));
+    assert_eq!(
+        decided(failure(Some(at(30))), 10),
+        Step::Rest(Some(Duration::from_secs(20)))
+    );
+    assert_eq!(decided(failure(Some(at(30))), 30), Step::Fetch);
+    assert_eq!(decided(failure(None), 1_000_000), Step::Rest(None));
+    let mut changed = catalog.clone();
+    changed.metadata.generation = Some(2);
+    assert_eq!(decide(&seen(&changed, failure(None), 10)), Step::Fetch);
+}
+
+#[test]
+fn a_failure_says_what_is_still_served_and_keeps_saying_that_it_is() {
+    let catalog = settled();
+    let status = seen(&catalog, Memory::default(), 100).after_failure("source catalog content: gone", false);
+    let messages: Vec<&str> = status
+        .conditions
+        .iter()
+        .map(|condition| condition.message.as_str())
+        .collect();
+    let failing = format!("source catalog content: gone; still serving {SERVED}");
+    assert_eq!(
+        messages,
+        [&failing, "Serving desired content from resolved source"]
+    );
+    assert_eq!(status.resolved_source, catalog.status.resolved_source);
+
+    // A status that was lost is put right although the registry can't be asked.
+    let mut lost = catalog.clone();
+    lost.status = ClusterCatalogStatus::default();
+    let status = seen(&lost, Memory::default(), 100).after_failure("source catalog content: gone", false);
+    assert_eq!(status.resolved_source, catalog.status.resolved_source);
+    assert!(api::condition::is_true(&status.conditions, "Serving"));
+}
+
+#[test]
+fn a_replica_that_follows_serves_what_the_status_names() {
+    let catalog = settled();
+    let follows = |catalog: &ClusterCatalog, content: Option<Content>| {
+        follow(&Seen {
+            content,
+            ..seen(catalog, Memory::default(), 10)
+        })
+    };
+    assert_eq!(follows(&catalog, Some(served())), Following::Rest(None));
+    assert_eq!(follows(&catalog, None), Following::Fetch(SERVED.to_owned()));
+    let other = Content {
+        reference: "my.org/someimage@sha256:other".to_owned(),
+        ..served()
+    };
+    assert_eq!(
+        follows(&catalog, Some(other)),
+        Following::Fetch(SERVED.to_owned())
+    );
+    let mut unavailable = catalog.clone();
+    unavailable.spec.availability_mode = AvailabilityMode::Unavailable;
+    assert_eq!(follows(&unavailable, Some(served())), Following::Drop);
+    assert_eq!(follows(&unavailable, None), Following::Rest(None));
+    let mut deleted = catalog.clone();
+    deleted.metadata.deletion_timestamp =
+        serde_json::from_value(json!("2026-01-01T00:00:00Z")).expect("a time");
+    assert_eq!(follows(&deleted, Some(served())), Following::Drop);
+    let failed = Memory {
+        polled: None,
+        failed: Some(Failure {
+            wish: Wish::of(&catalog),
+            times: 1,
+            retry_at: Some(at(30)),
+        }),
+    };
+    let waiting = Seen {
+        content: None,
+        ..seen(&catalog, failed, 10)
+    };
+    assert_eq!(follow(&waiting), Following::Rest(Some(Duration::from_secs(20))));
 }
