@@ -3,7 +3,7 @@
 //! A few seconds by default; `BATON_CHURN_SECONDS=3600` makes it an hour.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -129,29 +129,68 @@ async fn copy(map: Arc<ConfigMap>, client: Arc<kube::Client>) -> Result<Action, 
     Ok(Action::await_change())
 }
 
-/// What candidates for leadership share: how many lead now, and how many turns there were.
+/// What candidates for leadership share: who led last, when it renewed the lease, and how many turns there were.
 #[derive(Default)]
 struct Election {
-    leading: AtomicI64,
+    leader: Mutex<Option<(String, Instant)>>,
     turns: AtomicU64,
+}
+
+impl Election {
+    /// Notes a leader. On a busy machine one may sleep so long that its lease runs out: then another may lead.
+    fn leads(&self, me: &str, since: Instant) {
+        let mut leader = self.leader.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((other, renewed)) = leader.as_ref().filter(|(other, _)| other != me) {
+            assert!(has_run_out(*renewed), "{other} and {me} lead at once");
+        }
+        *leader = Some((me.to_owned(), since));
+    }
+
+    fn renewed(&self, me: &str) -> Option<Instant> {
+        let leader = self.leader.lock().unwrap_or_else(PoisonError::into_inner);
+        leader
+            .as_ref()
+            .filter(|(name, _)| name == me)
+            .map(|(_, renewed)| *renewed)
+    }
+
+    fn steps_down(&self, me: &str) {
+        let mut leader = self.leader.lock().unwrap_or_else(PoisonError::into_inner);
+        if leader.as_ref().is_some_and(|(name, _)| name == me) {
+            *leader = None;
+        }
+    }
+}
+
+fn has_run_out(renewed: Instant) -> bool {
+    renewed.elapsed() >= Duration::from_secs(u64::from(LEASE_SECONDS.unsigned_abs()))
 }
 
 /// Stands for election until the end: takes the lease when nobody holds it, renews it, and gives it back.
 async fn stand(leases: Api<Lease>, me: String, election: Arc<Election>, end: Instant) {
     while Instant::now() < end {
+        // Taken before the lease is written, so that it never looks younger here than it is.
+        let begin = Instant::now();
         if hold(&leases, &me).await {
-            assert_eq!(
-                election.leading.fetch_add(1, Ordering::SeqCst),
-                0,
-                "two lead at once"
-            );
+            election.leads(&me, begin);
             election.turns.fetch_add(1, Ordering::SeqCst);
+            let mut is_leading = true;
             for _ in 0..3 {
                 tokio::time::sleep(Duration::from_millis(50)).await;
-                assert!(hold(&leases, &me).await, "{me} lost the lease while it led");
+                let begin = Instant::now();
+                if hold(&leases, &me).await {
+                    election.leads(&me, begin);
+                } else {
+                    is_leading = false;
+                    let has_run_out = election.renewed(&me).is_none_or(has_run_out);
+                    assert!(has_run_out, "{me} lost the lease while it led");
+                    break;
+                }
             }
-            election.leading.fetch_sub(1, Ordering::SeqCst);
-            release(&leases, &me).await;
+            if is_leading {
+                election.steps_down(&me);
+                release(&leases, &me).await;
+            }
         }
         tokio::time::sleep(Duration::from_millis(30)).await;
     }
