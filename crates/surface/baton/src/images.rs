@@ -1,5 +1,6 @@
 //! Images for commands: the flags that say how registries are talked to, and what is done with images.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -127,20 +128,28 @@ impl Images {
 
     /// The registries, as the user and the system have configured them.
     pub(crate) fn remote(&self) -> Result<&Remote, Failure> {
-        opened(&self.remote, || {
-            let surroundings = Surroundings::of_process();
-            let mut options = RemoteOptions::from_surroundings(&surroundings, &self.policy)?;
-            if let Some(file) = &self.flags.authfile {
-                options.credentials = Credentials::from_file(file, &surroundings);
-            }
-            let authorities = self.flags.certificate_authority.iter().cloned();
-            options.certificates.files.extend(authorities);
-            options.encryption = self.encryption;
-            if let Some(bars) = &self.bars {
-                options.progress = Arc::<Bars>::clone(bars);
-            }
-            Ok(Remote::new(options))
-        })
+        opened(&self.remote, || self.new_remote())
+    }
+
+    /// The registries, as they are configured right now: mirrors and passwords change while a program runs.
+    pub(crate) fn new_remote(&self) -> Result<Remote, Failure> {
+        Ok(Remote::new(self.remote_options()?))
+    }
+
+    /// How registries are talked to, as it is configured right now.
+    pub(crate) fn remote_options(&self) -> Result<RemoteOptions, RemoteError> {
+        let surroundings = Surroundings::of_process();
+        let mut options = RemoteOptions::from_surroundings(&surroundings, &self.policy)?;
+        if let Some(file) = &self.flags.authfile {
+            options.credentials = Credentials::from_file(file, &surroundings);
+        }
+        let authorities = self.flags.certificate_authority.iter().cloned();
+        options.certificates.files.extend(authorities);
+        options.encryption = self.encryption;
+        if let Some(bars) = &self.bars {
+            options.progress = Arc::<Bars>::clone(bars);
+        }
+        Ok(options)
     }
 
     /// The digest that a name stands for now; none when there is no such image.
@@ -278,21 +287,36 @@ impl Images {
         }
     }
 
+    /// Fetches the files of the catalog that an image holds.
+    pub(crate) async fn catalog_files(&self, image: &str) -> Result<BTreeMap<String, Vec<u8>>, Failure> {
+        let fetched = self.fetch(&NamedSource::Image(image.to_owned())).await?;
+        let labels = unpack::labels(self.store()?, &fetched.manifest)?;
+        let folder = labels.get(CONFIGS_LABEL).ok_or_else(|| {
+            Failure::new(format!("{image} is no catalog: it has no label {CONFIGS_LABEL:?}"))
+        })?;
+        self.files_below(&fetched, folder)
+    }
+
+    /// The files of an image below a folder, by their paths from there.
+    fn files_below(&self, fetched: &Fetched, folder: &str) -> Result<BTreeMap<String, Vec<u8>>, Failure> {
+        let folder = folder.trim_matches('/');
+        let prefixes: &[&str] = if folder.is_empty() { &[] } else { &[folder] };
+        let found = unpack::files(self.store()?, &fetched.manifest, prefixes, &Limits::IN_MEMORY)?;
+        let below = |(path, bytes): (String, Vec<u8>)| {
+            let path = path
+                .strip_prefix(folder)
+                .unwrap_or(&path)
+                .trim_start_matches('/')
+                .to_owned();
+            (path, bytes)
+        };
+        Ok(found.files.into_iter().map(below).collect())
+    }
+
     pub(crate) fn read_image(&self, fetched: &Fetched, name: &str) -> Result<Held, Failure> {
         let labels = unpack::labels(self.store()?, &fetched.manifest)?;
         if let Some(folder) = labels.get(CONFIGS_LABEL) {
-            let folder = folder.trim_matches('/');
-            let prefixes: &[&str] = if folder.is_empty() { &[] } else { &[folder] };
-            let found = unpack::files(self.store()?, &fetched.manifest, prefixes, &Limits::IN_MEMORY)?;
-            let below = |(path, bytes): (String, Vec<u8>)| {
-                let path = path
-                    .strip_prefix(folder)
-                    .unwrap_or(&path)
-                    .trim_start_matches('/')
-                    .to_owned();
-                (path, bytes)
-            };
-            let files = found.files.into_iter().map(below).collect();
+            let files = self.files_below(fetched, folder)?;
             return Ok(Held::Catalog(reading::read(reading::Source::Files(&files))?));
         }
         if labels.contains_key(PACKAGE_LABEL) {

@@ -12,12 +12,17 @@
 mod arguments;
 mod binaries;
 mod built_images;
+mod cluster;
+mod cluster_content;
 mod commands;
+mod extensions;
 mod failure;
 mod image_platforms;
 mod images;
 mod kubeconfig;
 mod named_source;
+mod observed_cluster;
+mod output;
 mod progress;
 mod runtime;
 mod terminal;

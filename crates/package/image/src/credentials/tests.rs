@@ -306,17 +306,26 @@ async fn documents_are_asked_before_files_and_choose_no_program() {
     };
     for (documents, expected) in [
         (
-            vec![document(r#"{"auths": {"registry.example/team": {"username": "a", "password": "b"}}}"#, false)],
+            vec![document(
+                r#"{"auths": {"registry.example/team": {"username": "a", "password": "b"}}}"#,
+                false,
+            )],
             "a",
         ),
         (
-            vec![document(r#"{"https://registry.example": {"auth": "Yzpk"}}"#, true)],
+            vec![document(
+                r#"{"https://registry.example": {"auth": "Yzpk"}}"#,
+                true,
+            )],
             "c",
         ),
         (
             vec![
                 document(r#"{"auths": {"other.example": {"auth": "eDp5"}}}"#, false),
-                document(r#"{"credHelpers": {"registry.example": "evil"}, "credsStore": "evil"}"#, false),
+                document(
+                    r#"{"credHelpers": {"registry.example": "evil"}, "credsStore": "evil"}"#,
+                    false,
+                ),
             ],
             "from-file",
         ),
@@ -326,6 +335,13 @@ async fn documents_are_asked_before_files_and_choose_no_program() {
         assert_eq!(user(login), expected);
     }
     let broken = Credentials::none().with_documents(vec![document("{\"auths\": hunter2", false)]);
-    let error = broken.login_for(&reference).await.expect_err("no JSON").to_string();
-    assert!(error.contains("Secret default/registry") && !error.contains("hunter2"), "{error}");
+    let error = broken
+        .login_for(&reference)
+        .await
+        .expect_err("no JSON")
+        .to_string();
+    assert!(
+        error.contains("Secret default/registry") && !error.contains("hunter2"),
+        "{error}"
+    );
 }

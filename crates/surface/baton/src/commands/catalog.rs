@@ -1,5 +1,6 @@
 //! `baton catalog`: file-based catalogs, from templates and bundles to an image that clusters poll.
 
+mod add;
 mod build;
 pub(crate) mod catalog_image;
 mod convert;
@@ -11,6 +12,8 @@ mod migrate;
 mod prune;
 pub(crate) mod published;
 mod push;
+mod remove;
+mod search;
 pub(crate) mod render;
 pub(crate) mod rendering;
 mod serve;
@@ -40,6 +43,9 @@ pub(crate) enum CatalogCommand {
     Build(build::Build),
     Push(push::Push),
     Serve(serve::Serve),
+    Add(add::Add),
+    Search(Box<search::Search>),
+    Remove(remove::Remove),
 }
 
 impl CatalogCommand {
@@ -58,6 +64,9 @@ impl CatalogCommand {
             Self::Build(build) => build.run(terminal),
             Self::Push(push) => push.run(terminal),
             Self::Serve(serve) => serve.run(terminal),
+            Self::Add(add) => add.run(terminal),
+            Self::Search(search) => search.run(terminal),
+            Self::Remove(remove) => remove.run(terminal),
         }
     }
 }

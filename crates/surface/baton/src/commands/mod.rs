@@ -1,17 +1,30 @@
 //! The commands, one module each.
 
+mod approve;
 mod bundle;
 mod catalog;
+mod completions;
+mod controllers;
 mod dependency_files;
+mod explain;
+mod get;
 mod init;
+mod install;
 mod lint;
 pub(crate) mod opm;
 mod package;
+mod pause;
+mod plan;
 mod publish;
 mod registry;
+mod rollback;
 mod show;
 mod stage;
+mod status;
 mod template;
+mod uninstall;
+mod upgrade;
+mod why;
 
 use clap::Subcommand;
 
@@ -36,6 +49,20 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Registry(registry::RegistryCommand),
     Stage(stage::Stage),
+    Controllers(Box<controllers::Controllers>),
+    Install(Box<install::Install>),
+    Upgrade(upgrade::Upgrade),
+    Rollback(rollback::Rollback),
+    Uninstall(uninstall::Uninstall),
+    Pause(pause::Pause),
+    Resume(pause::Resume),
+    Approve(approve::Approve),
+    Get(get::Get),
+    Status(status::Status),
+    Plan(Box<plan::Plan>),
+    Explain(Box<explain::Explain>),
+    Why(why::Why),
+    Completions(completions::Completions),
 }
 
 impl Command {
@@ -52,6 +79,20 @@ impl Command {
             Self::Publish(publish) => publish.run(terminal),
             Self::Registry(registry) => registry.run(terminal),
             Self::Stage(stage) => stage.run(terminal),
+            Self::Controllers(controllers) => controllers.run(terminal),
+            Self::Install(install) => install.run(terminal),
+            Self::Upgrade(upgrade) => upgrade.run(terminal),
+            Self::Rollback(rollback) => rollback.run(terminal),
+            Self::Uninstall(uninstall) => uninstall.run(terminal),
+            Self::Pause(pause) => pause.run(terminal),
+            Self::Resume(resume) => resume.run(terminal),
+            Self::Approve(approve) => approve.run(terminal),
+            Self::Get(get) => get.run(terminal),
+            Self::Status(status) => status.run(terminal),
+            Self::Plan(plan) => plan.run(terminal),
+            Self::Explain(explain) => explain.run(terminal),
+            Self::Why(why) => why.run(terminal),
+            Self::Completions(completions) => completions.run::<crate::Program>(terminal),
         }
     }
 }

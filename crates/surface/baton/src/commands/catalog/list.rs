@@ -1,28 +1,35 @@
-//! `baton catalog list`: what a catalog has, as tables.
+//! `baton catalog list`: the catalogs of a cluster, or what one catalog has, as tables.
 
 use catalog::listing;
 use clap::{Args, ValueEnum};
 use image::policy::PolicySource;
 
+use crate::cluster::ClusterAccess;
+use crate::commands::get;
 use crate::failure::Failure;
 use crate::images::{ImageFlags, Images};
+use crate::output::OutputFlag;
 use crate::runtime;
 use crate::terminal::Terminal;
 
-/// Prints the packages, channels or bundles of a catalog.
+/// Prints the catalogs of the cluster, or the packages, channels or bundles of one catalog.
 #[derive(Args)]
 pub(crate) struct List {
-    /// What to list
-    #[arg(value_enum)]
-    what: What,
+    /// What of a catalog to list; without it, the cluster's catalogs are
+    #[arg(value_enum, requires = "source")]
+    what: Option<What>,
     /// The catalog: a directory, oci:LAYOUT, a tar, or an image
     #[arg(value_name = "CATALOG")]
-    source: String,
+    source: Option<String>,
     /// Only this package
     #[arg(value_name = "PACKAGE")]
     package: Option<String>,
     #[command(flatten)]
     images: ImageFlags,
+    #[command(flatten)]
+    access: ClusterAccess,
+    #[command(flatten)]
+    output: OutputFlag,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -34,10 +41,16 @@ enum What {
 
 impl List {
     pub(super) fn run(self, terminal: &mut Terminal) -> Result<(), Failure> {
+        let (Some(what), Some(source)) = (self.what, &self.source) else {
+            return runtime::block_on(async {
+                let client = self.access.connect().await?;
+                get::print(client, "clustercatalogs", None, self.output, terminal).await
+            });
+        };
         let images = Images::open(&self.images, PolicySource::Optional, terminal.bars())?;
-        let catalog = runtime::block_on(images.read_catalog(&self.source))?;
+        let catalog = runtime::block_on(images.read_catalog(source))?;
         let package = self.package.as_deref();
-        let table = match self.what {
+        let table = match what {
             What::Packages => listing::packages(&catalog)?,
             What::Channels => listing::channels(&catalog, package)?,
             What::Bundles => listing::bundles(&catalog, package)?,

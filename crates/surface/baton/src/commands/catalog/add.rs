@@ -1,0 +1,170 @@
+//! `baton catalog add`: a catalog image for the cluster, and the wait until it is served.
+
+use std::time::Duration;
+
+use api::cluster_catalog::{CatalogSource, ClusterCatalog, ClusterCatalogSpec, ImageSource};
+use api::condition::{self, ConditionStatus};
+use api::keys;
+use clap::Args;
+use futures_util::TryStreamExt as _;
+use kube::api::{Api, PostParams};
+use kube::runtime::{WatchStreamExt as _, watcher};
+
+use crate::cluster::{ClusterAccess, refused};
+use crate::failure::Failure;
+use crate::output::OutputFlag;
+use crate::runtime;
+use crate::terminal::Terminal;
+
+/// How often a tag is looked up where nothing else is said, in minutes.
+const POLL_MINUTES: u32 = 10;
+
+/// Adds a catalog image to the cluster, and waits until it is served.
+#[derive(Args)]
+pub(crate) struct Add {
+    /// The name of the ClusterCatalog
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// The catalog image, with a tag or a digest
+    #[arg(value_name = "IMAGE")]
+    image: String,
+    /// Whose word counts when several catalogs have a package: the highest
+    #[arg(long, value_name = "NUMBER", default_value_t = 0, allow_hyphen_values = true)]
+    priority: i32,
+    /// How often to look whether the tag moved, in minutes; 0 is never
+    #[arg(long, value_name = "MINUTES")]
+    poll: Option<u32>,
+    /// The Secret with the registry's password, as NAMESPACE/NAME
+    #[arg(long, value_name = "SECRET")]
+    pull_secret: Option<String>,
+    /// A label, as KEY=VALUE, for the selectors of extensions; may be repeated
+    #[arg(long, value_name = "LABEL")]
+    label: Vec<String>,
+    /// Don't wait until it is served
+    #[arg(long)]
+    no_wait: bool,
+    /// How long to wait, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, conflicts_with = "no_wait")]
+    timeout: u64,
+    #[command(flatten)]
+    access: ClusterAccess,
+    #[command(flatten)]
+    output: OutputFlag,
+}
+
+impl Add {
+    pub(super) fn run(self, terminal: &mut Terminal) -> Result<(), Failure> {
+        let catalog = self.catalog()?;
+        runtime::block_on(async {
+            let catalogs: Api<ClusterCatalog> = Api::all(self.access.connect().await?);
+            let made = match catalogs.create(&PostParams::default(), &catalog).await {
+                Err(kube::Error::Api(status)) if status.reason == "AlreadyExists" => {
+                    return Err(Failure::new(format!(
+                        "ClusterCatalog {0:?} is there already; remove it with `baton catalog remove {0}`, or choose another name",
+                        self.name
+                    )));
+                }
+                made => made.map_err(|error| refused(&format!("make ClusterCatalog {:?}", self.name), error))?,
+            };
+            if self.no_wait {
+                return self.output.print(terminal, &made, told);
+            }
+            let waiting = wait_served(&catalogs, &self.name, terminal);
+            let served = tokio::time::timeout(Duration::from_secs(self.timeout), waiting).await;
+            let served = served.map_err(|_| {
+                Failure::new(format!(
+                    "ClusterCatalog {0:?} isn't served after {1} s; the cluster goes on trying: see `baton get catalogs {0} -o yaml`",
+                    self.name, self.timeout
+                ))
+            })??;
+            self.output.print(terminal, &served, told)
+        })
+    }
+
+    fn catalog(&self) -> Result<ClusterCatalog, Failure> {
+        let has_digest = self.image.contains('@');
+        if has_digest && self.poll.is_some_and(|minutes| minutes > 0) {
+            return Err(Failure::new(format!(
+                "cannot poll {}: an image with a digest never changes; leave out --poll, or name a tag",
+                self.image
+            )));
+        }
+        let mut catalog = ClusterCatalog::new(
+            &self.name,
+            ClusterCatalogSpec {
+                source: CatalogSource {
+                    kind: "Image".to_owned(),
+                    image: Some(ImageSource {
+                        reference: self.image.clone(),
+                        poll_interval_minutes: Some(self.poll.unwrap_or(POLL_MINUTES))
+                            .filter(|minutes| *minutes > 0 && !has_digest),
+                    }),
+                },
+                priority: self.priority,
+                ..ClusterCatalogSpec::default()
+            },
+        );
+        if let Some(secret) = &self.pull_secret {
+            if !secret.split_once('/').is_some_and(|(namespace, name)| !namespace.is_empty() && !name.is_empty()) {
+                return Err(Failure::new(format!(
+                    "invalid --pull-secret {secret:?}: name the Secret with its namespace, as NAMESPACE/NAME"
+                )));
+            }
+            let annotations = catalog.metadata.annotations.get_or_insert_default();
+            annotations.insert(keys::PULL_SECRET.to_owned(), secret.clone());
+        }
+        for label in &self.label {
+            let Some((key, value)) = label.split_once('=') else {
+                return Err(Failure::new(format!("invalid --label {label:?}: write it as KEY=VALUE")));
+            };
+            let labels = catalog.metadata.labels.get_or_insert_default();
+            labels.insert(key.to_owned(), value.to_owned());
+        }
+        Ok(catalog)
+    }
+}
+
+/// Waits until a catalog is served, and says on the way what keeps it.
+async fn wait_served(
+    catalogs: &Api<ClusterCatalog>,
+    name: &str,
+    terminal: &mut Terminal,
+) -> Result<ClusterCatalog, Failure> {
+    let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
+    let mut changes = std::pin::pin!(watcher(catalogs.clone(), config).default_backoff().applied_objects());
+    let mut said = String::new();
+    loop {
+        let seen = changes
+            .try_next()
+            .await
+            .map_err(|error| Failure::new(format!("cannot watch ClusterCatalog {name:?}: {error}")))?;
+        let Some(catalog) = seen else {
+            return Err(Failure::new(format!("the watch of ClusterCatalog {name:?} ended")));
+        };
+        let conditions = &catalog.status.conditions;
+        if condition::is_true(conditions, "Serving") {
+            return Ok(catalog);
+        }
+        let Some(progressing) = condition::find(conditions, "Progressing") else {
+            continue;
+        };
+        if progressing.status == ConditionStatus::False {
+            return Err(Failure::new(format!(
+                "ClusterCatalog {name:?}: {}: {}; change it, or remove it with `baton catalog remove {name}`",
+                progressing.reason, progressing.message
+            )));
+        }
+        if progressing.message != said {
+            terminal.remark(format!("{}: {}", progressing.reason, progressing.message));
+            said.clone_from(&progressing.message);
+        }
+    }
+}
+
+fn told(catalog: &ClusterCatalog) -> String {
+    let name = catalog.metadata.name.as_deref().unwrap_or_default();
+    match catalog.resolved_reference() {
+        Some(reference) => format!("{name}: serves {reference}\n"),
+        None => format!("{name}: asked for; see `baton get catalogs {name}`\n"),
+    }
+}

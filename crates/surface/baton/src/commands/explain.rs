@@ -1,0 +1,216 @@
+//! `baton explain`: why an extension has this version, and why not that one.
+
+use std::fmt::Write as _;
+
+use clap::Args;
+use extension_controller::choosing::{Target, choose};
+use extension_controller::snapshot::Snapshot;
+use resolve::explanation::{BundleExplanation, Explanation, Verdict, explain};
+use resolve::resolution::resolve;
+use serde::Serialize;
+
+use crate::extensions::Extensions;
+use crate::failure::Failure;
+use crate::observed_cluster::{self, ObservationFlags};
+use crate::output::OutputFlag;
+use crate::runtime;
+use crate::terminal::Terminal;
+
+/// Says why an extension has its version, what comes next, and what keeps each other version away.
+#[derive(Args)]
+pub(crate) struct Explain {
+    /// The extension
+    #[arg(value_name = "EXTENSION")]
+    name: String,
+    /// Only these versions; without it, all
+    #[arg(long, value_name = "VERSION")]
+    version: Vec<String>,
+    #[command(flatten)]
+    observation: ObservationFlags,
+    #[command(flatten)]
+    output: OutputFlag,
+}
+
+/// Why an extension has its version.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Explained {
+    extension: String,
+    package: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    installed: Option<String>,
+    /// What happens next, and why.
+    next: String,
+    #[serde(flatten)]
+    versions: Explanation,
+}
+
+impl Explain {
+    pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), Failure> {
+        runtime::block_on(async {
+            let observer = observed_cluster::observe(&self.observation, terminal).await?;
+            let extension = Extensions::of(observer.client.clone()).read(&self.name).await?;
+            let snapshot = observer.observe(&extension).await;
+            let mut explained = explained(&snapshot)?;
+            if !self.version.is_empty() {
+                for catalog in &mut explained.versions.catalogs {
+                    catalog.bundles.retain(|bundle| self.version.contains(&bundle.version));
+                }
+            }
+            self.output.print(terminal, &explained, told)
+        })
+    }
+}
+
+fn explained(snapshot: &Snapshot) -> Result<Explained, Failure> {
+    let standing = snapshot.standing();
+    let installed = standing.installed.as_ref().map(|revision| &revision.bundle);
+    let request = snapshot.request(installed)?;
+    let offers = snapshot.offers();
+    let resolution = resolve(&request, &offers, snapshot.broken_catalogs);
+    let versions = explain(&request, &offers, resolution.as_ref().ok())?;
+    let choice = choose(snapshot);
+    let mut next = match &choice.target {
+        Target::Bundle(bundle) if installed.is_some_and(|installed| installed.is_same_version(bundle)) => {
+            format!("version {} stays", bundle.full_version())
+        }
+        Target::Bundle(bundle) => format!("version {} is rolled out", bundle.full_version()),
+        Target::Image(image) => format!("what {image} holds is installed"),
+        Target::Again { revision, instead_of } => format!(
+            "version {} comes back, since {} did not roll out in time",
+            revision.bundle.full_version(),
+            instead_of.bundle.full_version()
+        ),
+        Target::AsItIs => "nothing changes".to_owned(),
+        Target::Unknown(failure) => failure.message.clone(),
+    };
+    if let Some(wait) = &choice.wait {
+        let _ = write!(next, "; {wait}");
+    }
+    Ok(Explained {
+        extension: snapshot.extension.name().to_owned(),
+        package: request.package.clone(),
+        installed: installed.map(extension_controller::standing::Bundle::full_version),
+        next,
+        versions,
+    })
+}
+
+fn told(explained: &Explained) -> String {
+    let mut text = format!(
+        "{}: package {}, {}\nnext: {}\n",
+        explained.extension,
+        explained.package,
+        explained
+            .installed
+            .as_ref()
+            .map_or_else(|| "nothing installed".to_owned(), |version| format!("{version} installed")),
+        explained.next
+    );
+    for catalog in &explained.versions.catalogs {
+        let _ = writeln!(text, "catalog {} (priority {})", catalog.catalog, catalog.priority);
+        if let Some(absence) = &catalog.absence {
+            let _ = writeln!(text, "  {absence}");
+        }
+        for bundle in &catalog.bundles {
+            text.push_str(&bundle_lines(bundle));
+        }
+    }
+    if explained.versions.catalogs.is_empty() {
+        text.push_str("no catalog is selected; `baton catalog add` adds one\n");
+    }
+    text
+}
+
+fn bundle_lines(bundle: &BundleExplanation) -> String {
+    let deprecated = if bundle.deprecated { ", deprecated" } else { "" };
+    let mut text = format!(
+        "  {} ({}; channels {}{deprecated}): ",
+        bundle.version,
+        bundle.bundle,
+        bundle.channels.join(", ")
+    );
+    let because = |text: &str| if text.is_empty() { String::new() } else { format!(", {text}") };
+    let _ = match &bundle.verdict {
+        Verdict::Kept => writeln!(text, "installed, and stays"),
+        Verdict::Chosen { because: why } => writeln!(text, "comes next{}", because(why)),
+        Verdict::Outranked { because: why } => writeln!(text, "could follow, but a better one does{}", because(why)),
+        Verdict::Excluded { rules, change } => {
+            writeln!(text, "no: {}\n    to allow it: {change}", rules.join("; "))
+        }
+    };
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use resolve::explanation::CatalogExplanation;
+
+    use super::*;
+
+    #[test]
+    fn every_version_gets_its_reason() {
+        let bundle = |version: &str, verdict| BundleExplanation {
+            bundle: format!("web.v{version}"),
+            version: version.to_owned(),
+            channels: vec!["stable-v1".to_owned(), "fast-v1".to_owned()],
+            deprecated: version == "1.0.0",
+            verdict,
+        };
+        let explained = Explained {
+            extension: "web".to_owned(),
+            package: "web-operator".to_owned(),
+            installed: Some("1.1.0".to_owned()),
+            next: "version 1.2.0 is rolled out".to_owned(),
+            versions: Explanation {
+                catalogs: vec![
+                    CatalogExplanation {
+                        catalog: "main".to_owned(),
+                        priority: 0,
+                        absence: None,
+                        bundles: vec![
+                            bundle(
+                                "2.0.0",
+                                Verdict::Excluded {
+                                    rules: vec!["no edge leads from 1.1.0 to it".to_owned()],
+                                    change: "use --force".to_owned(),
+                                },
+                            ),
+                            bundle(
+                                "1.2.0",
+                                Verdict::Chosen {
+                                    because: "it replaces web.v1.1.0".to_owned(),
+                                },
+                            ),
+                            bundle("1.1.0", Verdict::Kept),
+                            bundle(
+                                "1.0.0",
+                                Verdict::Outranked {
+                                    because: String::new(),
+                                },
+                            ),
+                        ],
+                    },
+                    CatalogExplanation {
+                        catalog: "other".to_owned(),
+                        priority: -1,
+                        absence: Some("the catalog doesn't have the package".to_owned()),
+                        bundles: Vec::new(),
+                    },
+                ],
+            },
+        };
+        insta::assert_snapshot!(told(&explained), @r"
+        web: package web-operator, 1.1.0 installed
+        next: version 1.2.0 is rolled out
+        catalog main (priority 0)
+          2.0.0 (web.v2.0.0; channels stable-v1, fast-v1): no: no edge leads from 1.1.0 to it
+            to allow it: use --force
+          1.2.0 (web.v1.2.0; channels stable-v1, fast-v1): comes next, it replaces web.v1.1.0
+          1.1.0 (web.v1.1.0; channels stable-v1, fast-v1): installed, and stays
+          1.0.0 (web.v1.0.0; channels stable-v1, fast-v1, deprecated): could follow, but a better one does
+        catalog other (priority -1)
+          the catalog doesn't have the package
+        ");
+    }
+}

@@ -1,0 +1,96 @@
+//! `baton status`: extensions as trees, down to the objects, with what each waits for.
+
+mod drawing;
+mod observation;
+
+use std::time::Duration;
+
+use api::{ClusterExtension, ClusterObjectSet};
+use clap::Args;
+use futures_util::{Stream, StreamExt as _};
+use kube::api::Api;
+use kube::runtime::{WatchStreamExt as _, watcher};
+use kube::{Client, ResourceExt as _};
+
+use crate::cluster::ClusterAccess;
+use crate::extensions::Extensions;
+use crate::failure::Failure;
+use crate::output::OutputFlag;
+use crate::runtime;
+use crate::terminal::Terminal;
+
+/// How long changes are gathered before the tree is drawn again.
+const REDRAW_AFTER: Duration = Duration::from_millis(300);
+
+/// Shows extensions as trees: revisions, phases and objects, and what each waits for.
+#[derive(Args)]
+pub(crate) struct Status {
+    /// The extension; without it, all
+    #[arg(value_name = "EXTENSION")]
+    name: Option<String>,
+    /// Show every object, not only those that something waits for
+    #[arg(short, long)]
+    all: bool,
+    /// Show archived revisions too
+    #[arg(long)]
+    archived: bool,
+    /// Go on, and show the tree again when something changes
+    #[arg(short, long, conflicts_with = "output")]
+    watch: bool,
+    /// The namespace of the Secrets that keep the objects of revisions
+    #[arg(long, value_name = "NAMESPACE", default_value = api::keys::SYSTEM_NAMESPACE)]
+    system_namespace: String,
+    #[command(flatten)]
+    access: ClusterAccess,
+    #[command(flatten)]
+    output: OutputFlag,
+}
+
+impl Status {
+    pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), Failure> {
+        runtime::block_on(async {
+            let client = self.access.connect().await?;
+            // Watching first: what changes while the tree is read must not be missed.
+            let mut changes = std::pin::pin!(changes(&client));
+            self.show(&client, terminal).await?;
+            while self.watch {
+                if changes.next().await.is_none() {
+                    break;
+                }
+                while tokio::time::timeout(REDRAW_AFTER, changes.next()).await.is_ok_and(|change| change.is_some()) {}
+                terminal.print(b"\n")?;
+                self.show(&client, terminal).await?;
+            }
+            Ok(())
+        })
+    }
+
+    async fn show(&self, client: &Client, terminal: &mut Terminal) -> Result<(), Failure> {
+        let extensions = Extensions::of(client.clone());
+        let chosen = match &self.name {
+            Some(name) => vec![extensions.read(name).await?],
+            None => extensions.all().await?,
+        };
+        if chosen.is_empty() {
+            terminal.remark("no extension is installed; `baton catalog search` shows what there is, `baton install` installs it");
+        }
+        let mut observer = observation::Observer::new(client.clone(), self.system_namespace.clone());
+        let mut trees = Vec::with_capacity(chosen.len());
+        for extension in &chosen {
+            trees.push(observer.observe(extension, self.archived).await?);
+        }
+        self.output.print(terminal, &trees, |trees| {
+            trees.iter().map(|tree| drawing::draw(tree, self.all)).collect()
+        })
+    }
+}
+
+/// Something that happens whenever an extension or a revision changes.
+fn changes(client: &Client) -> impl Stream<Item = ()> + use<> {
+    let extensions = watcher(Api::<ClusterExtension>::all(client.clone()), watcher::Config::default());
+    let revisions = watcher(Api::<ClusterObjectSet>::all(client.clone()), watcher::Config::default());
+    let extensions = extensions.default_backoff().touched_objects().map(|seen| seen.map(|one| one.name_any()));
+    let revisions = revisions.default_backoff().touched_objects().map(|seen| seen.map(|one| one.name_any()));
+    // What fails is tried again; the tree shows what could be read.
+    futures_util::stream::select(extensions, revisions).filter_map(async |seen| seen.ok().map(drop))
+}

@@ -1,0 +1,116 @@
+//! `baton upgrade`: another version, range or channel for an extension.
+
+use api::cluster_extension::UpgradeConstraintPolicy;
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::cluster::ClusterAccess;
+use crate::commands::install::{only_catalog, told};
+use crate::extensions::{Extensions, WaitFlags};
+use crate::failure::Failure;
+use crate::output::OutputFlag;
+use crate::runtime;
+use crate::terminal::Terminal;
+
+/// Changes which version an extension should have, and waits until it has it.
+#[derive(Args)]
+pub(crate) struct Upgrade {
+    /// The extension
+    #[arg(value_name = "EXTENSION")]
+    name: String,
+    /// The version, or a range such as ">=1.2.0 <2.0.0"; "" for the newest that may follow
+    #[arg(long, value_name = "VERSION")]
+    version: Option<String>,
+    /// Only versions of this channel; may be repeated; "" for all
+    #[arg(long, value_name = "CHANNEL")]
+    channel: Vec<String>,
+    /// Only from this catalog; "" for all
+    #[arg(long, value_name = "CATALOG")]
+    catalog: Option<String>,
+    /// Take the version even if the catalog has no edge to it: you answer for the step
+    #[arg(long)]
+    force: bool,
+    /// Follow the catalog's edges again
+    #[arg(long, conflicts_with = "force")]
+    no_force: bool,
+    #[command(flatten)]
+    wait: WaitFlags,
+    #[command(flatten)]
+    access: ClusterAccess,
+    #[command(flatten)]
+    output: OutputFlag,
+}
+
+impl Upgrade {
+    pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), Failure> {
+        runtime::block_on(async {
+            let extensions = Extensions::of(self.access.connect().await?);
+            let now = extensions.read(&self.name).await?;
+            let wanted = extensions.change(&self.name, &self.change()).await?;
+            if wanted.metadata.generation == now.metadata.generation {
+                terminal.remark(format!(
+                    "nothing to change in {}: see what may follow with `baton explain {}`",
+                    self.name, self.name
+                ));
+            }
+            let installed = extensions.wait_installed(&wanted, self.wait, terminal).await?;
+            self.output.print(terminal, &installed, told)
+        })
+    }
+
+    fn change(&self) -> Value {
+        let mut catalog = json!({});
+        if let Some(version) = &self.version {
+            catalog["version"] = or_null(version);
+        }
+        if !self.channel.is_empty() {
+            let channels: Vec<&String> = self.channel.iter().filter(|channel| !channel.is_empty()).collect();
+            catalog["channels"] = if channels.is_empty() { Value::Null } else { json!(channels) };
+        }
+        if let Some(name) = &self.catalog {
+            catalog["selector"] = if name.is_empty() { Value::Null } else { json!(only_catalog(name)) };
+        }
+        if self.force {
+            catalog["upgradeConstraintPolicy"] = json!(UpgradeConstraintPolicy::SelfCertified);
+        } else if self.no_force {
+            catalog["upgradeConstraintPolicy"] = json!(UpgradeConstraintPolicy::CatalogProvided);
+        }
+        json!({"spec": {"source": {"catalog": catalog}}})
+    }
+}
+
+fn or_null(text: &str) -> Value {
+    if text.is_empty() { Value::Null } else { Value::from(text) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        upgrade: Upgrade,
+    }
+
+    fn change(arguments: &[&str]) -> Value {
+        let line = <Line as clap::Parser>::try_parse_from([&["upgrade", "web"], arguments].concat());
+        line.expect("arguments").upgrade.change()["spec"]["source"]["catalog"].take()
+    }
+
+    #[test]
+    fn only_what_is_named_changes() {
+        for (arguments, expected) in [
+            (&[] as &[&str], json!({})),
+            (&["--version", "1.2.0"], json!({"version": "1.2.0"})),
+            (&["--version", ""], json!({"version": null})),
+            (&["--channel", "a", "--channel", "b"], json!({"channels": ["a", "b"]})),
+            (&["--channel", ""], json!({"channels": null})),
+            (&["--catalog", ""], json!({"selector": null})),
+            (&["--force"], json!({"upgradeConstraintPolicy": "SelfCertified"})),
+            (&["--no-force"], json!({"upgradeConstraintPolicy": "CatalogProvided"})),
+        ] {
+            assert_eq!(change(arguments), expected, "{arguments:?}");
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! `baton why`: who owns an object, from the object up to the catalog.
+
+mod ownership;
+
+use clap::Args;
+use kube::api::{Api, DynamicObject};
+use kube::core::ApiResource;
+use kube::discovery::{Discovery, Scope};
+use kube::{Client, ResourceExt as _};
+
+use crate::cluster::{ClusterAccess, refused};
+use crate::failure::Failure;
+use crate::output::OutputFlag;
+use crate::runtime;
+use crate::terminal::Terminal;
+
+/// Says who owns an object of the cluster, and why it is there.
+#[derive(Args)]
+pub(crate) struct Why {
+    /// The object, as KIND/NAME or KIND.GROUP/NAME, such as deployment/web
+    #[arg(value_name = "OBJECT")]
+    object: String,
+    /// The namespace of the object
+    #[arg(short, long, value_name = "NAMESPACE")]
+    namespace: Option<String>,
+    #[command(flatten)]
+    access: ClusterAccess,
+    #[command(flatten)]
+    output: OutputFlag,
+}
+
+impl Why {
+    pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), Failure> {
+        runtime::block_on(async {
+            let client = self.access.connect().await?;
+            let (kind, name) = self.object.split_once('/').ok_or_else(|| {
+                Failure::new(format!(
+                    "{:?} names no object: write it as KIND/NAME, such as deployment/web",
+                    self.object
+                ))
+            })?;
+            let (resource, scope) = find_kind(&client, kind).await?;
+            let objects: Api<DynamicObject> = match scope {
+                Scope::Cluster => Api::all_with(client.clone(), &resource),
+                Scope::Namespaced => {
+                    let namespace = self.namespace.as_deref().unwrap_or_else(|| client.default_namespace());
+                    Api::namespaced_with(client.clone(), namespace, &resource)
+                }
+            };
+            let object = objects
+                .get(name)
+                .await
+                .map_err(|error| refused(&format!("read {} {name:?}", resource.kind), error))?;
+            let ownership = ownership::trace(&client, &resource, &object).await?;
+            self.output.print(terminal, &ownership, ownership::told)
+        })
+    }
+}
+
+/// Finds a kind by what people call it: its name, its plural or its singular, perhaps with the group.
+async fn find_kind(client: &Client, called: &str) -> Result<(ApiResource, Scope), Failure> {
+    let discovery = Discovery::new(client.clone())
+        .run_aggregated()
+        .await
+        .map_err(|error| refused("ask the cluster for its kinds", error))?;
+    let (name, group) = match called.split_once('.') {
+        Some((name, group)) => (name, Some(group)),
+        None => (called, None),
+    };
+    let name = name.to_lowercase();
+    discovery
+        .groups()
+        .filter(|known| group.is_none_or(|group| known.name() == group))
+        .flat_map(kube::discovery::ApiGroup::recommended_resources)
+        .find(|(resource, _)| resource.plural == name || resource.kind.to_lowercase() == name)
+        .map(|(resource, capabilities)| (resource, capabilities.scope))
+        .ok_or_else(|| {
+            Failure::new(format!(
+                "the cluster has no kind {called:?}; `kubectl api-resources` lists them, and KIND.GROUP tells two of one name \
+                 apart"
+            ))
+        })
+}
+
+/// How an object is named in texts.
+fn named(kind: &str, object: &DynamicObject) -> String {
+    match object.namespace() {
+        Some(namespace) => format!("{kind} {namespace}/{}", object.name_any()),
+        None => format!("{kind} {}", object.name_any()),
+    }
+}

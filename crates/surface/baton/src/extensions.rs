@@ -1,0 +1,281 @@
+//! Extensions of a cluster, as commands read, change and wait for them.
+
+use std::time::Duration;
+
+use api::cluster_extension::{BundleMetadata, ClusterExtension};
+use api::condition::{self, Condition, ConditionStatus};
+use clap::Args;
+use futures_util::TryStreamExt as _;
+use kube::api::{Api, Patch, PatchParams};
+use kube::runtime::{WatchStreamExt as _, watcher};
+use kube::{Client, ResourceExt as _};
+use serde_json::Value;
+
+use crate::cluster::refused;
+use crate::failure::Failure;
+use crate::terminal::Terminal;
+
+/// Who changes extensions, as managed fields name it.
+const FIELD_MANAGER: &str = "baton";
+
+/// Whether a command waits for what it asked for.
+#[derive(Args, Clone, Copy)]
+pub(crate) struct WaitFlags {
+    /// Don't wait until the cluster has done it
+    #[arg(long)]
+    no_wait: bool,
+    /// How long to wait, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, conflicts_with = "no_wait")]
+    timeout: u64,
+}
+
+/// The extensions of a cluster.
+pub(crate) struct Extensions {
+    api: Api<ClusterExtension>,
+}
+
+impl Extensions {
+    pub(crate) fn of(client: Client) -> Self {
+        Self {
+            api: Api::all(client),
+        }
+    }
+
+    /// Reads one extension; one that isn't there is a failure that names those that are.
+    pub(crate) async fn read(&self, name: &str) -> Result<ClusterExtension, Failure> {
+        match self.api.get_opt(name).await {
+            Ok(Some(extension)) => Ok(extension),
+            Ok(None) => {
+                let known = self.all().await?;
+                Err(Failure::new(format!(
+                    "ClusterExtension {name:?} isn't there; {}",
+                    match known.len() {
+                        0 => "none is installed: `baton install` makes one".to_owned(),
+                        _ => format!(
+                            "there are {}",
+                            known.iter().map(kube::ResourceExt::name_any).collect::<Vec<_>>().join(", ")
+                        ),
+                    }
+                )))
+            }
+            Err(error) => Err(refused(&format!("read ClusterExtension {name:?}"), error)),
+        }
+    }
+
+    /// All extensions, by name.
+    pub(crate) async fn all(&self) -> Result<Vec<ClusterExtension>, Failure> {
+        let list = self.api.list(&kube::api::ListParams::default()).await;
+        Ok(list.map_err(|error| refused("list ClusterExtensions", error))?.items)
+    }
+
+    pub(crate) async fn create(&self, extension: &ClusterExtension, try_only: bool) -> Result<ClusterExtension, Failure> {
+        let parameters = kube::api::PostParams {
+            dry_run: try_only,
+            field_manager: Some(FIELD_MANAGER.to_owned()),
+        };
+        let name = extension.name_any();
+        match self.api.create(&parameters, extension).await {
+            Err(kube::Error::Api(status)) if status.reason == "AlreadyExists" => Err(Failure::new(format!(
+                "ClusterExtension {name:?} is there already; change its version with `baton upgrade {name}`, or give the new \
+                 one another name with --name"
+            ))),
+            made => made.map_err(|error| refused(&format!("make ClusterExtension {name:?}"), error)),
+        }
+    }
+
+    /// Changes an extension that was read before; what others changed meanwhile is left as they made it.
+    pub(crate) async fn change(&self, name: &str, change: &Value) -> Result<ClusterExtension, Failure> {
+        let parameters = PatchParams {
+            field_manager: Some(FIELD_MANAGER.to_owned()),
+            ..PatchParams::default()
+        };
+        self.api
+            .patch(name, &parameters, &Patch::Merge(change))
+            .await
+            .map_err(|error| refused(&format!("change ClusterExtension {name:?}"), error))
+    }
+
+    pub(crate) async fn delete(&self, name: &str) -> Result<(), Failure> {
+        self.api
+            .delete(name, &kube::api::DeleteParams::default())
+            .await
+            .map(drop)
+            .map_err(|error| refused(&format!("delete ClusterExtension {name:?}"), error))
+    }
+
+    /// Waits until an extension is what its generation asks for, and says on the way what it waits for.
+    pub(crate) async fn wait_installed(
+        &self,
+        wanted: &ClusterExtension,
+        wait: WaitFlags,
+        terminal: &mut Terminal,
+    ) -> Result<ClusterExtension, Failure> {
+        let generation = wanted.metadata.generation.unwrap_or_default();
+        self.wait(wanted, wait, terminal, |extension| rollout(extension, generation)).await
+    }
+
+    /// Waits until an extension has a version, whatever made it go there.
+    pub(crate) async fn wait_version(
+        &self,
+        wanted: &ClusterExtension,
+        version: &str,
+        wait: WaitFlags,
+        terminal: &mut Terminal,
+    ) -> Result<ClusterExtension, Failure> {
+        let has_version = |extension: &ClusterExtension| {
+            let install = extension.status.install.as_ref();
+            install.is_some_and(|install| full_version(&install.bundle) == version)
+        };
+        let generation = wanted.metadata.generation.unwrap_or_default();
+        self.wait(wanted, wait, terminal, |extension| match rollout(extension, generation) {
+            Rollout::Done if !has_version(extension) => {
+                Rollout::Underway("waiting for the controller to see the change".to_owned())
+            }
+            rollout => rollout,
+        })
+        .await
+    }
+
+    async fn wait(
+        &self,
+        wanted: &ClusterExtension,
+        wait: WaitFlags,
+        terminal: &mut Terminal,
+        judge: impl Fn(&ClusterExtension) -> Rollout,
+    ) -> Result<ClusterExtension, Failure> {
+        if wait.no_wait {
+            return Ok(wanted.clone());
+        }
+        let name = wanted.name_any();
+        let mut said = String::new();
+        let watching = async {
+            let mut changes = std::pin::pin!(
+                watcher(self.api.clone(), of_name(&name)).default_backoff().applied_objects()
+            );
+            loop {
+                let seen = changes
+                    .try_next()
+                    .await
+                    .map_err(|error| Failure::new(format!("cannot watch ClusterExtension {name:?}: {error}")))?;
+                let Some(extension) = seen else {
+                    return Err(Failure::new(format!("the watch of ClusterExtension {name:?} ended")));
+                };
+                match judge(&extension) {
+                    Rollout::Done => return Ok(extension),
+                    Rollout::Stopped(why) => {
+                        return Err(Failure::new(format!(
+                            "ClusterExtension {name:?}: {why}; see `baton status {name}` and `baton explain {name}`"
+                        )));
+                    }
+                    Rollout::Underway(why) => {
+                        if why != said {
+                            terminal.remark(&why);
+                            said = why;
+                        }
+                    }
+                }
+            }
+        };
+        let ended = tokio::time::timeout(Duration::from_secs(wait.timeout), watching).await;
+        ended.unwrap_or_else(|_| {
+            Err(Failure::new(format!(
+                "ClusterExtension {name:?} isn't installed after {} s{}; it goes on in the cluster: see `baton status {name}`, or \
+                 wait longer with --timeout",
+                wait.timeout,
+                if said.is_empty() { String::new() } else { format!(" ({said})") }
+            )))
+        })
+    }
+
+    /// Waits until an extension is gone with all its objects.
+    pub(crate) async fn wait_gone(&self, name: &str, wait: WaitFlags) -> Result<(), Failure> {
+        if wait.no_wait {
+            return Ok(());
+        }
+        let gone = kube::runtime::wait::await_condition(self.api.clone(), name, |object: Option<&ClusterExtension>| {
+            object.is_none()
+        });
+        match tokio::time::timeout(Duration::from_secs(wait.timeout), gone).await {
+            Ok(ended) => ended
+                .map(drop)
+                .map_err(|error| Failure::new(format!("cannot watch ClusterExtension {name:?}: {error}"))),
+            Err(_) => Err(Failure::new(format!(
+                "ClusterExtension {name:?} isn't gone after {} s; see what is left with `baton status {name}`",
+                wait.timeout
+            ))),
+        }
+    }
+}
+
+/// The version with its release, as somebody writes it who approves it.
+fn full_version(bundle: &BundleMetadata) -> String {
+    match bundle.release.as_deref() {
+        Some(release) if !release.is_empty() => format!("{}+{release}", bundle.version),
+        _ => bundle.version.clone(),
+    }
+}
+
+fn of_name(name: &str) -> watcher::Config {
+    watcher::Config::default().fields(&format!("metadata.name={name}"))
+}
+
+/// How far the cluster is with what an extension asks for.
+#[derive(Debug, PartialEq, Eq)]
+enum Rollout {
+    Done,
+    Underway(String),
+    /// Nothing will happen until somebody changes something.
+    Stopped(String),
+}
+
+fn rollout(extension: &ClusterExtension, generation: i64) -> Rollout {
+    let current = |kind| {
+        condition::find(&extension.status.conditions, kind)
+            .filter(|condition| condition.observed_generation >= generation)
+    };
+    let said = |condition: &Condition| format!("{}: {}", condition.reason, condition.message);
+    match (current("Installed"), current("Progressing")) {
+        (_, Some(progressing)) if progressing.status == ConditionStatus::False => {
+            Rollout::Stopped(said(progressing))
+        }
+        (Some(installed), Some(progressing))
+            if installed.status == ConditionStatus::True && progressing.reason == "Succeeded" =>
+        {
+            Rollout::Done
+        }
+        (_, Some(progressing)) => Rollout::Underway(said(progressing)),
+        (_, None) => Rollout::Underway("waiting for the controller to see the change".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use api::condition::Statement;
+    use jiff::Timestamp;
+
+    use super::*;
+
+    #[test]
+    fn a_rollout_is_done_when_this_generation_is_installed() {
+        let say = |installed, progressing, reason: &str, generation| {
+            let mut extension = ClusterExtension::new("web", api::cluster_extension::ClusterExtensionSpec::default());
+            for (kind, status, reason) in [("Installed", installed, "Succeeded"), ("Progressing", progressing, reason)] {
+                condition::set(
+                    &mut extension.status.conditions,
+                    Statement::new(kind, status, reason, "so it is"),
+                    generation,
+                    Timestamp::UNIX_EPOCH,
+                );
+            }
+            rollout(&extension, 2)
+        };
+        use ConditionStatus::{False, True};
+        assert_eq!(say(True, True, "Succeeded", 2), Rollout::Done);
+        assert_eq!(
+            say(True, True, "Succeeded", 1),
+            Rollout::Underway("waiting for the controller to see the change".to_owned())
+        );
+        assert_eq!(say(True, True, "RollingOut", 2), Rollout::Underway("RollingOut: so it is".to_owned()));
+        assert_eq!(say(False, False, "Blocked", 2), Rollout::Stopped("Blocked: so it is".to_owned()));
+    }
+}
