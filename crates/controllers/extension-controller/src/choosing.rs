@@ -45,9 +45,9 @@ pub enum Target {
     /// What a revision held, since the one after it did not roll out in time.
     Again {
         /// The revision that was rolled out completely.
-        revision: Revision,
+        revision: Box<Revision>,
         /// The one that was not.
-        instead_of: Revision,
+        instead_of: Box<Revision>,
     },
     /// What is there.
     AsItIs,
@@ -138,8 +138,8 @@ fn rollback(settings: &Settings, standing: &Standing) -> Option<Choice> {
     let is_due = is_wanted && instead_of.is_overdue() && instead_of.rolled_back_from.is_none();
     is_due.then(|| {
         Choice::of(Target::Again {
-            revision: revision.clone(),
-            instead_of: instead_of.clone(),
+            revision: Box::new(revision.clone()),
+            instead_of: Box::new(instead_of.clone()),
         })
     })
 }

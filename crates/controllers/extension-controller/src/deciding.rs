@@ -145,11 +145,11 @@ impl Deciding<'_> {
             (Target::AsItIs, _) | (_, None) => self.as_it_is(status),
             (target, Some(Err(NoContent::Pull(_)))) if self.is_installed(target) => self.as_it_is(status),
             (target, Some(Err(NoContent::Pull(failure)))) => {
-                let failure = self.of_target(target, failure.clone());
+                let failure = of_target(target, failure.clone());
                 self.failed(status, &failure, true)
             }
             (target, Some(Err(NoContent::Apply(failure)))) => {
-                let failure = self.of_target(target, failure.clone());
+                let failure = of_target(target, failure.clone());
                 // What lasts says all there is to say, as upstream has it.
                 self.failed(status, &failure, failure.may_pass())
             }
@@ -326,18 +326,6 @@ impl Deciding<'_> {
         }
     }
 
-    fn of_target(&self, target: &Target, failure: Failure) -> Failure {
-        match target {
-            Target::Bundle(bundle) => failure.of_bundle(&bundle.metadata),
-            Target::Again { revision, .. } => failure.of_bundle(&revision.bundle.metadata),
-            Target::Image(image) => Failure {
-                message: format!("error for bundle image {}: {}", quoted(image), failure.message),
-                ..failure
-            },
-            Target::AsItIs | Target::Unknown(_) => failure,
-        }
-    }
-
     /// Says which version waits for what; drift is repaired all the same.
     fn tell_what_waits(&self, plan: &mut Plan) {
         let Some(wait) = &self.choice.wait else {
@@ -375,5 +363,18 @@ impl Deciding<'_> {
         }
         plan.notices.push(Notice::waiting(&text));
         plan.waiting = Some(wait.version.clone());
+    }
+}
+
+/// Says of which bundle a failure is said, as far as it is known.
+fn of_target(target: &Target, failure: Failure) -> Failure {
+    match target {
+        Target::Bundle(bundle) => failure.of_bundle(&bundle.metadata),
+        Target::Again { revision, .. } => failure.of_bundle(&revision.bundle.metadata),
+        Target::Image(image) => Failure {
+            message: format!("error for bundle image {}: {}", quoted(image), failure.message),
+            ..failure
+        },
+        Target::AsItIs | Target::Unknown(_) => failure,
     }
 }

@@ -55,17 +55,14 @@ pub async fn depart(actor: &Actor<'_>, extension: &ClusterExtension) -> Result<D
     let settings = Settings::read(&annotations);
     let on_delete = match settings {
         Ok(settings) => settings.on_delete,
-        // Of all that can't be understood, only this one says what must not be lost.
-        Err(invalid) => match invalid.iter().find(|setting| setting.key == keys::ON_DELETE) {
-            Some(setting) => return Err(Failure::misconfigured(setting)),
-            None => {
-                let only: std::collections::BTreeMap<String, String> = annotations
-                    .into_iter()
-                    .filter(|(key, _)| key == keys::ON_DELETE)
-                    .collect();
-                Settings::read(&only).unwrap_or_default().on_delete
+        Err(invalid) => {
+            // Of all that can't be understood, only this one says what must not be lost.
+            if let Some(setting) = invalid.iter().find(|setting| setting.key == keys::ON_DELETE) {
+                return Err(Failure::misconfigured(setting));
             }
-        },
+            let only = annotations.into_iter().filter(|(key, _)| key == keys::ON_DELETE);
+            Settings::read(&only.collect()).unwrap_or_default().on_delete
+        }
     };
     let name = extension.name();
     let mut departure = Departure::Done;

@@ -121,20 +121,16 @@ pub async fn lead<T>(client: &kube::Client, tenure: &Tenure, work: impl Future<O
             () = renewing => None,
         }
     };
-    match done {
-        Some(done) => {
-            election.give_back().await;
-            Some(done)
-        }
-        None => {
-            tracing::warn!(
-                lease = tenure.lease,
-                identity = tenure.identity,
-                "no longer leading"
-            );
-            None
-        }
+    if done.is_some() {
+        election.give_back().await;
+    } else {
+        tracing::warn!(
+            lease = tenure.lease,
+            identity = tenure.identity,
+            "no longer leading"
+        );
     }
+    done
 }
 
 struct Election<'a> {

@@ -3,7 +3,7 @@
 //! A plan, and nothing is done: the objects that the bundle would install are compared with those that are there, and the
 //! Subscription and the ClusterServiceVersion, which would look after them too, are to go first, without what they own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use apply::object::ObjectId;
 use serde::Serialize;
@@ -167,18 +167,18 @@ pub fn plan(
         .iter()
         .map(|object| (place(object), object))
         .collect();
-    let mut wanted_places = BTreeMap::new();
+    let mut wanted_places = BTreeSet::new();
     for object in wanted {
         let action = if there.contains_key(&place(object)) {
             (Action::TakeOver, "the bundle holds it under the same name")
         } else {
             (Action::Create, "the bundle holds it, and it isn't there")
         };
-        wanted_places.insert(place(object), ());
+        wanted_places.insert(place(object));
         steps.push(step(object, action.0, action.1));
     }
     for (place, object) in &there {
-        if !wanted_places.contains_key(place) {
+        if !wanted_places.contains(place) {
             let because =
                 "OLM v0 made it for itself; the extension has it under another name or doesn't need it";
             steps.push(step(object, Action::Delete, because));

@@ -22,8 +22,11 @@ pub struct Http {
     client: reqwest::Client,
     folder: PathBuf,
     /// By the catalog: one fetch at a time, and what it came to.
-    kept: Mutex<HashMap<String, Arc<tokio::sync::Mutex<Option<Arc<Store>>>>>>,
+    kept: Mutex<HashMap<String, Slot>>,
 }
+
+/// The content of one catalog; whoever holds the lock fetches it.
+type Slot = Arc<tokio::sync::Mutex<Option<Arc<Store>>>>;
 
 impl Http {
     /// Keeps content in a folder, which is made if need be.
@@ -35,7 +38,7 @@ impl Http {
         }
     }
 
-    fn slot(&self, catalog: &str) -> Arc<tokio::sync::Mutex<Option<Arc<Store>>>> {
+    fn slot(&self, catalog: &str) -> Slot {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(kept.entry(catalog.to_owned()).or_default())
     }

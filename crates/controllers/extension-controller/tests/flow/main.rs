@@ -126,7 +126,6 @@ async fn an_extension_is_upgraded_by_its_catalog_pinned_and_forced() {
 
     // Without a version the catalog decides, now and when it has something new.
     world.extend("a", |_| {}).await;
-    world.installed("a", "1.0.1").await;
     world.installed("a", "1.2.0").await;
     let [first, second, third] = bundles;
     let fourth = TestBundle::new("1.3.0").replaces("1.2.0");
@@ -226,7 +225,7 @@ async fn what_is_deleted_or_changed_comes_back_even_without_a_catalog_or_in_a_pa
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(60), repaired)
+    tokio::time::timeout(Duration::from_mins(1), repaired)
         .await
         .expect("repaired");
 }
@@ -320,7 +319,7 @@ async fn a_deleted_extension_takes_everything_with_it_but_what_shall_stay() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(60), gone)
+    tokio::time::timeout(Duration::from_mins(1), gone)
         .await
         .expect("no Secret is left");
 
@@ -495,20 +494,16 @@ async fn what_helm_installed_becomes_the_first_revision_and_keeps_running() {
 /// Stops the controller after each of its writes, and starts another one, which must come to the same end.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_controller_that_is_killed_at_any_write_leaves_nothing_behind() {
-    let bundles = [
-        TestBundle::new("1.0.0"),
-        TestBundle::new("1.0.1").replaces("1.0.0"),
-    ];
     let mut is_over = false;
     let mut writes = 1;
     while !is_over {
         let mut world = World::without_controller().await;
-        world.publish("c", &bundles[..1]).await;
+        world.publish("c", &[TestBundle::new("1.0.0")]).await;
         let mortal = Mortal::new(world.stage.service(), writes);
         let left = mortal.left();
         world.start_with(kube::Client::new(mortal, "default"));
         world.extend("a", |_| {}).await;
-        is_over = tokio::time::timeout(Duration::from_secs(60), async {
+        is_over = tokio::time::timeout(Duration::from_mins(1), async {
             loop {
                 if left.load(std::sync::atomic::Ordering::SeqCst) <= 0 {
                     return false;
@@ -526,9 +521,6 @@ async fn a_controller_that_is_killed_at_any_write_leaves_nothing_behind() {
         world.stop().await;
         world.start();
         world.installed("a", "1.0.0").await;
-        world.publish("c", &bundles).await;
-        world.installed("a", "1.0.1").await;
-
         let revisions = world
             .object_sets()
             .list(&ListParams::default())
@@ -539,8 +531,11 @@ async fn a_controller_that_is_killed_at_any_write_leaves_nothing_behind() {
             .iter()
             .map(|object_set| (object_set.name(), object_set.spec.lifecycle_state))
             .collect();
-        let expected = [("a-1", LifecycleState::Archived), ("a-2", LifecycleState::Active)];
-        assert_eq!(states, expected, "killed after {writes} writes");
+        assert_eq!(
+            states,
+            [("a-1", LifecycleState::Active)],
+            "killed after {writes} writes"
+        );
         let used: Vec<&str> = revisions
             .iter()
             .flat_map(|object_set| &object_set.spec.phases)

@@ -21,7 +21,7 @@ use image::registry::{Registry, Serving};
 use image::remote::{Remote, RemoteOptions};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Api;
-use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams};
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams, PostParams};
 use resolve::resolution::BrokenCatalogs;
 use serde_json::{Value, json};
 use stage::Stage;
@@ -31,7 +31,7 @@ pub(crate) const NAMESPACE: &str = "operators";
 pub(crate) const SYSTEM: &str = "olmv1-system";
 
 /// How long something may take that happens in milliseconds, on a machine that does much else.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Catalogs whose content a test wrote, by their resolved references.
 #[derive(Debug, Clone, Default)]
@@ -306,7 +306,11 @@ impl World {
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        let revisions = self.object_sets().list(&Default::default()).await.expect("asked");
+        let revisions = self
+            .object_sets()
+            .list(&ListParams::default())
+            .await
+            .expect("asked");
         let revisions: Vec<Value> = revisions
             .items
             .iter()
