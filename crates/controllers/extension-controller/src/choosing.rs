@@ -19,7 +19,7 @@ use crate::settings::{OnFailure, Settings};
 use crate::snapshot::Snapshot;
 use crate::standing::{Bundle, Revision, Standing};
 
-pub use resolution::{Resolved, Resolving, resolving};
+pub use resolution::{Resolved, Resolving, explanation, resolving};
 pub use waiting::{Wait, WaitsFor};
 
 /// What an extension shall become.

@@ -13,7 +13,8 @@ use catalog::objects::Property;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::Api;
+use kube::api::{Api, ListParams};
+use kube::runtime::watcher::Event;
 use resolve::dependencies::{DEPENDENCY_PROPERTIES, GroupVersionKind, Inventory, Present};
 use resolve::package::{Package, Releases};
 use resolve::resolution::BrokenCatalogs;
@@ -68,6 +69,28 @@ impl<C: Catalogs> Observer<C> {
             system_namespace,
             without_release: Mutex::default(),
         }
+    }
+
+    /// Reads all extensions, revisions and catalogs once, for whoever looks without watching.
+    ///
+    /// # Errors
+    ///
+    /// If the API server doesn't answer.
+    pub async fn fill(&self) -> Result<(), kube::Error> {
+        let all = ListParams::default();
+        let extensions: Api<ClusterExtension> = Api::all(self.client.clone());
+        for extension in extensions.list(&all).await?.items {
+            self.index.extension_seen(Event::Apply(extension));
+        }
+        let object_sets: Api<ClusterObjectSet> = Api::all(self.client.clone());
+        for object_set in object_sets.list(&all).await?.items {
+            self.index.object_set_seen(Event::Apply(object_set));
+        }
+        let catalogs: Api<ClusterCatalog> = Api::all(self.client.clone());
+        for catalog in catalogs.list(&all).await?.items {
+            self.index.catalog_seen(Event::Apply(catalog));
+        }
+        Ok(())
     }
 
     /// Looks at an extension.

@@ -4,7 +4,7 @@ use api::cluster_extension::BundleMetadata;
 use catalog::objects::Deprecation;
 use gotemplate::format::quoted;
 use resolve::dependencies::unmet;
-use resolve::explanation::explain;
+use resolve::explanation::{Explanation, explain};
 use resolve::resolution::{Offer, OfferState, Resolution, resolve};
 use version::Release;
 
@@ -70,6 +70,21 @@ pub fn resolving(snapshot: &Snapshot, installed: Option<&Bundle>) -> Resolving {
             ..failed(unresolved.to_string())
         },
     }
+}
+
+/// Says what became of every version that the catalogs have, seen from what is installed.
+///
+/// # Errors
+///
+/// If the spec or what is installed can't be understood.
+pub fn explanation(snapshot: &Snapshot) -> Result<Explanation, String> {
+    snapshot.catalogs.as_ref().map_err(Clone::clone)?;
+    let standing = snapshot.standing();
+    let installed = standing.installed.as_ref().map(|revision| &revision.bundle);
+    let request = snapshot.request(installed).map_err(|fault| fault.to_string())?;
+    let offers = snapshot.offers();
+    let chosen = resolve(&request, &offers, snapshot.broken_catalogs).ok();
+    explain(&request, &offers, chosen.as_ref()).map_err(|fault| fault.to_string())
 }
 
 /// Refuses a bundle that needs what isn't there.

@@ -15,6 +15,7 @@ use kube::client::Body;
 pub(crate) struct Mortal {
     service: stage::Service,
     left: Arc<AtomicI64>,
+    requests: Arc<AtomicI64>,
 }
 
 impl Mortal {
@@ -22,7 +23,18 @@ impl Mortal {
         Self {
             service,
             left: Arc::new(AtomicI64::new(writes)),
+            requests: Arc::new(AtomicI64::new(0)),
         }
+    }
+
+    /// Passes on everything and counts it; watches, which stay open, count when they begin.
+    pub(crate) fn counting(service: stage::Service) -> Self {
+        Self::new(service, i64::MAX)
+    }
+
+    /// Returns how many requests were passed on.
+    pub(crate) fn requests(&self) -> Arc<AtomicI64> {
+        Arc::clone(&self.requests)
     }
 
     /// Returns how many writes are left; none are when it is dead.
@@ -44,6 +56,7 @@ impl tower::Service<Request<Body>> for Mortal {
         let is_write = request.method() != Method::GET;
         let mut service = self.service.clone();
         let left = Arc::clone(&self.left);
+        self.requests.fetch_add(1, Ordering::SeqCst);
         Box::pin(async move {
             if left.load(Ordering::SeqCst) <= 0 {
                 return std::future::pending().await;

@@ -1,6 +1,8 @@
 //! The whole flow, from an extension to what runs: on a cluster, with a registry, all in this process.
 
 mod killing;
+mod parting;
+mod running;
 mod world;
 
 use std::time::Duration;

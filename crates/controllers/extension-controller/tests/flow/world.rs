@@ -33,12 +33,16 @@ pub(crate) const SYSTEM: &str = "olmv1-system";
 /// How long something may take that happens in milliseconds, on a machine that does much else.
 const PATIENCE: Duration = Duration::from_mins(1);
 
+/// The name of a catalog that makes whoever reads it panic.
+pub(crate) const PANICS: &str = "panics";
+
 /// Catalogs whose content a test wrote, by their resolved references.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TestCatalogs(Arc<Mutex<HashMap<String, Arc<Store>>>>);
 
 impl Catalogs for TestCatalogs {
     async fn content(&self, catalog: &ClusterCatalog) -> Result<Arc<Store>, ContentError> {
+        assert_ne!(catalog.name(), PANICS, "a catalog that makes its readers panic");
         let not_found = || ContentError::NotFound(catalog.name().to_owned());
         let reference = catalog.resolved_reference().ok_or_else(not_found)?;
         let stores = self.0.lock().expect("no test panicked");
@@ -141,17 +145,11 @@ impl World {
 
     /// Starts a controller that has its own way to the cluster.
     pub(crate) fn start_with(&mut self, client: kube::Client) {
-        let remote = Arc::clone(&self.remote);
-        let store = ContentStore::open(&self.folder.path().join("images"), 1 << 30).expect("a store");
         let controller = Controller::new(Options {
             client,
             system_namespace: SYSTEM.to_owned(),
             catalogs: self.catalogs.clone(),
-            bundles: Bundles::new(
-                Arc::new(move || Ok(Arc::clone(&remote))),
-                store,
-                Certificates::CertManager,
-            ),
+            bundles: self.bundles(),
             broken_catalogs: BrokenCatalogs::Skip,
         });
         let (stop, stopped) = tokio::sync::oneshot::channel();
@@ -163,6 +161,17 @@ impl World {
                 .await;
         });
         self.controller = Some((running, stop));
+    }
+
+    /// Returns what fetches bundles from the registry.
+    pub(crate) fn bundles(&self) -> Bundles {
+        let remote = Arc::clone(&self.remote);
+        let store = ContentStore::open(&self.folder.path().join("images"), 1 << 30).expect("a store");
+        Bundles::new(
+            Arc::new(move || Ok(Arc::clone(&remote))),
+            store,
+            Certificates::CertManager,
+        )
     }
 
     pub(crate) async fn stop(&mut self) {

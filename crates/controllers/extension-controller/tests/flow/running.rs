@@ -1,0 +1,161 @@
+//! What keeps the controller going, and what it costs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use extension_controller::leader::{Tenure, lead};
+use http::Request;
+use k8s_openapi::api::events::v1::Event;
+use kube::Api;
+use kube::api::ListParams;
+use kube::client::Body;
+use serde_json::json;
+
+use crate::killing::Mortal;
+use crate::world::{NAMESPACE, PANICS, SYSTEM, TestBundle, World, says};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn at_rest_nothing_is_asked() {
+    let mut world = World::without_controller().await;
+    world.publish("c", &[TestBundle::new("1.0.0")]).await;
+    let counting = Mortal::counting(world.stage.service());
+    let requests = counting.requests();
+    world.start_with(kube::Client::new(counting, "default"));
+    world.extend("a", |_| {}).await;
+    world.installed("a", "1.0.0").await;
+    // What is under way, such as an event, is done soon; then nothing more comes.
+    let mut before = requests.load(Ordering::SeqCst);
+    let mut quiet = 0;
+    for _ in 0..200 {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let now = requests.load(Ordering::SeqCst);
+        quiet = if now == before { quiet + 1 } else { 0 };
+        before = now;
+        if quiet == 20 {
+            return;
+        }
+    }
+    panic!("the controller never rests: {before} requests so far");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_panic_of_one_does_not_stop_the_others() {
+    let world = World::new().await;
+    let nothing = [json!({"schema": "olm.package", "name": "q"})];
+    world.serve(PANICS, &nothing).await;
+    world.publish("c", &[TestBundle::new("1.0.0")]).await;
+    world
+        .extend("bad", |object| {
+            object["spec"]["source"]["catalog"]["packageName"] = json!("q")
+        })
+        .await;
+    world
+        .extend("good", |object| {
+            let selector = json!({"matchLabels": {"olm.operatorframework.io/metadata.name": "c"}});
+            object["spec"]["source"]["catalog"]["selector"] = selector;
+        })
+        .await;
+    world.installed("good", "1.0.0").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_happens_is_told_in_events() {
+    let world = World::new().await;
+    world.publish("c", &[TestBundle::new("1.0.0")]).await;
+    world.extend("a", |_| {}).await;
+    world.installed("a", "1.0.0").await;
+    let events: Api<Event> = Api::namespaced(world.client.clone(), "default");
+    let told = async {
+        loop {
+            let listed = events.list(&ListParams::default()).await.expect("listed").items;
+            let reasons: Vec<&str> = listed
+                .iter()
+                .filter_map(|event| event.reason.as_deref())
+                .collect();
+            if reasons.contains(&"RollingOut") && reasons.contains(&"Installed") {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_mins(1), told)
+        .await
+        .expect("told");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_two_controllers_one_leads_and_the_other_follows() {
+    let world = World::without_controller().await;
+    let leading = Arc::new(AtomicUsize::new(0));
+    let tenure = |identity: &str| Tenure {
+        lasts: Duration::from_secs(2),
+        renews_within: Duration::from_secs(1),
+        every: Duration::from_millis(50),
+        ..Tenure::new(SYSTEM, "test.example.com", identity)
+    };
+    let candidate = |identity: &str| {
+        let (client, tenure, leading) = (world.client.clone(), tenure(identity), Arc::clone(&leading));
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+        let task = tokio::spawn(async move {
+            lead(&client, &tenure, async {
+                let others = leading.fetch_add(1, Ordering::SeqCst);
+                assert_eq!(others, 0, "somebody else leads");
+                stopped.await.ok();
+                leading.fetch_sub(1, Ordering::SeqCst);
+            })
+            .await
+        });
+        (task, stop)
+    };
+    let until_led = || async {
+        while leading.load(Ordering::SeqCst) != 1 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let (first, stop_first) = candidate("first");
+    until_led().await;
+    let (second, stop_second) = candidate("second");
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    stop_first.send(()).expect("the first leads");
+    assert_eq!(first.await.expect("no panic"), Some(()));
+    tokio::time::timeout(Duration::from_mins(1), until_led())
+        .await
+        .expect("the second leads");
+    stop_second.send(()).expect("the second leads");
+    assert_eq!(second.await.expect("no panic"), Some(()));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_service_account_is_warned_of_in_upstreams_words() {
+    let world = World::without_controller().await;
+    let extension = json!({
+        "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension", "metadata": {"name": "a"},
+        "spec": {
+            "namespace": NAMESPACE, "serviceAccount": {"name": "some-sa"},
+            "source": {"sourceType": "Catalog", "catalog": {"packageName": "p"}},
+        },
+    });
+    let request = Request::post("/apis/olm.operatorframework.io/v1/clusterextensions")
+        .header("content-type", "application/json")
+        .body(Body::from(serde_json::to_vec(&extension).expect("JSON")))
+        .expect("a request");
+    let response = world.client.send(request).await.expect("an answer");
+    assert_eq!(response.status(), 201);
+    let warnings: Vec<&str> = response
+        .headers()
+        .get_all("warning")
+        .iter()
+        .filter_map(|warning| warning.to_str().ok())
+        .collect();
+    let expected = "Validation failed for ValidatingAdmissionPolicy 'clusterextension-serviceaccount-deprecated' with binding 'clusterextension-serviceaccount-deprecated': spec.serviceAccount is deprecated, ignored, and will be removed in a future release. The operator-controller's cluster-admin service account is used for all cluster interactions.";
+    assert!(
+        warnings.iter().any(|warning| warning.contains(expected)),
+        "{warnings:?}"
+    );
+    let stored = world.extensions().get("a").await.expect("made");
+    assert!(
+        !says(&stored, "Progressing", "True", "Succeeded"),
+        "nobody looks after it"
+    );
+}
