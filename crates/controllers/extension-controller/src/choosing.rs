@@ -84,7 +84,7 @@ pub fn choose_with(
     resolve: impl FnOnce(Option<&Bundle>) -> Resolving,
 ) -> Choice {
     let standing = snapshot.standing();
-    if let Some(choice) = rollback(settings, &standing) {
+    if let Some(choice) = rollback(snapshot, settings, &standing) {
         return choice;
     }
     if let Some(image) = &settings.bundle_image {
@@ -131,11 +131,13 @@ fn keep(settings: &Settings, revision: &Revision) -> Choice {
 }
 
 /// Goes back to what worked, if that is wanted and the next version does not roll out.
-fn rollback(settings: &Settings, standing: &Standing) -> Option<Choice> {
+fn rollback(snapshot: &Snapshot, settings: &Settings, standing: &Standing) -> Option<Choice> {
     let (revision, instead_of) = (standing.installed.as_ref()?, standing.on_its_way()?);
     let is_wanted = settings.on_failure == OnFailure::RollBack && !settings.is_paused;
     // A revision that was itself made to go back has nothing further to go back to.
     let is_due = is_wanted && instead_of.is_overdue() && instead_of.rolled_back_from.is_none();
+    // Whoever wants another version by now gets that one.
+    let is_due = is_due && !redirection::is_unwanted(snapshot, instead_of);
     is_due.then(|| {
         Choice::of(Target::Again {
             revision: Box::new(revision.clone()),

@@ -326,6 +326,7 @@ impl<C: Catalogs> World<C> {
 
     async fn extension(self: &Arc<Self>, name: String) -> Again {
         let Some(extension) = self.observer.index.extension(&name) else {
+            self.observer.forget(&name);
             self.told
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)

@@ -72,8 +72,8 @@ pub fn decide(snapshot: &Snapshot, choice: &Choice, content: Option<&Result<Cont
     .plan(content)
 }
 
-/// Returns whether content takes another revision, so that it has to be checked before.
-pub fn is_next(snapshot: &Snapshot, choice: &Choice, content: &Content) -> bool {
+/// Returns what of the newest revision content would change; none where it can't be told.
+pub fn change(snapshot: &Snapshot, choice: &Choice, content: &Content) -> Option<Change> {
     let settings = Settings::read(&snapshot.annotations()).unwrap_or_default();
     let deciding = Deciding {
         snapshot,
@@ -83,8 +83,8 @@ pub fn is_next(snapshot: &Snapshot, choice: &Choice, content: &Content) -> bool 
     };
     let desired = deciding.desired(&choice.target, content);
     match snapshot.object_sets.last() {
-        None => true,
-        Some(newest) => matches!(desired.compare(&snapshot.extension, newest), Ok(Change::Next)),
+        None => Some(Change::Next),
+        Some(newest) => desired.compare(&snapshot.extension, newest).ok(),
     }
 }
 

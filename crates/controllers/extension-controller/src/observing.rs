@@ -1,7 +1,7 @@
 //! Reads what decisions are made of, and only reads.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::sync::{Arc, Mutex};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use api::cluster_catalog::AvailabilityMode;
 use api::cluster_object_set::LifecycleState;
@@ -10,9 +10,11 @@ use api::{ClusterCatalog, ClusterExtension, ClusterObjectSet, keys};
 use apply::content::{SecretName, SecretState, secrets_of};
 use apply::definition_safety;
 use catalog::objects::Property;
+use image::reference::Reference;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{Api, ListParams};
 use kube::runtime::watcher::Event;
 use resolve::dependencies::{DEPENDENCY_PROPERTIES, GroupVersionKind, Inventory, Present};
@@ -25,12 +27,13 @@ use version::Version;
 use crate::bundles::Bundles;
 use crate::catalogs::{Catalogs, ContentError};
 use crate::choosing::{Choice, Target};
-use crate::deciding::is_next;
+use crate::deciding::change;
 use crate::failure::{Failure, words};
 use crate::index::Index;
 use crate::preflight;
+use crate::revisions::Change;
 use crate::snapshot::{Content, NoContent, SeenCatalog, SeenPackage, Snapshot};
-use crate::standing::Revision;
+use crate::standing::{Bundle, Revision};
 use crate::status::SUCCEEDED;
 
 /// What is needed to look at an extension.
@@ -49,6 +52,42 @@ pub struct Observer<C> {
     pub system_namespace: String,
     /// The extensions, by their unique ids, that are known to have no Helm release.
     pub(crate) without_release: Mutex<HashSet<String>>,
+    /// By the extension: what was chosen when the newest revision was found to hold it.
+    settled: Mutex<HashMap<String, Settled>>,
+}
+
+/// What the comparison of a bundle with the newest revision depends on: as long as it stays, so does the answer.
+#[derive(Debug, Clone, PartialEq)]
+struct Settled {
+    bundle: Bundle,
+    extension: (Option<String>, i64, BTreeMap<String, String>),
+    revision: ObjectMeta,
+}
+
+impl Settled {
+    /// Returns it for an image that can't become another one, and an extension that has a revision.
+    fn of(snapshot: &Snapshot, choice: &Choice) -> Option<Self> {
+        let Target::Bundle(bundle) = &choice.target else {
+            return None;
+        };
+        Reference::parse(&bundle.image).ok()?.digest()?;
+        let metadata = &snapshot.object_sets.last()?.metadata;
+        let mut annotations = snapshot.annotations();
+        annotations.remove(keys::WAITING);
+        Some(Self {
+            bundle: bundle.clone(),
+            extension: (
+                snapshot.extension.metadata.uid.clone(),
+                snapshot.extension.generation(),
+                annotations,
+            ),
+            revision: ObjectMeta {
+                // It moves with the status, which is no part of the comparison.
+                resource_version: None,
+                ..metadata.clone()
+            },
+        })
+    }
 }
 
 impl<C: Catalogs> Observer<C> {
@@ -68,6 +107,7 @@ impl<C: Catalogs> Observer<C> {
             broken_catalogs,
             system_namespace,
             without_release: Mutex::default(),
+            settled: Mutex::default(),
         }
     }
 
@@ -190,9 +230,31 @@ impl<C: Catalogs> Observer<C> {
         Ok(kinds)
     }
 
-    /// Fetches the content of what was chosen; none where it needs none.
+    fn is_settled(&self, extension: &str, now: Option<&Settled>) -> bool {
+        let settled = self.settled.lock().unwrap_or_else(PoisonError::into_inner);
+        now.is_some() && settled.get(extension) == now
+    }
+
+    fn settle(&self, extension: &str, now: Option<Settled>) {
+        if let Some(now) = now {
+            let mut settled = self.settled.lock().unwrap_or_else(PoisonError::into_inner);
+            settled.insert(extension.to_owned(), now);
+        }
+    }
+
+    /// Forgets what is known of an extension that is gone.
+    pub fn forget(&self, extension: &str) {
+        let mut settled = self.settled.lock().unwrap_or_else(PoisonError::into_inner);
+        settled.remove(extension);
+    }
+
+    /// Fetches the content of what was chosen; none where it needs none, or is known to change nothing.
     pub async fn content(&self, snapshot: &Snapshot, choice: &Choice) -> Option<Result<Content, NoContent>> {
         let extension = &snapshot.extension;
+        let settled = Settled::of(snapshot, choice);
+        if self.is_settled(extension.name(), settled.as_ref()) {
+            return None;
+        }
         let content = match &choice.target {
             Target::AsItIs | Target::Unknown(_) => return None,
             Target::Bundle(bundle) => match self.bundles.fetch(&bundle.image).await {
@@ -211,8 +273,12 @@ impl<C: Catalogs> Observer<C> {
             Ok(content) => content,
             Err(fault) => return Some(Err(fault)),
         };
-        if preflight::is_wanted(extension) && is_next(snapshot, choice, &content) {
-            content.definitions = self.definitions(&content.objects).await;
+        match change(snapshot, choice, &content) {
+            Some(Change::Nothing) => self.settle(extension.name(), settled),
+            Some(Change::Next) if preflight::is_wanted(extension) => {
+                content.definitions = self.definitions(&content.objects).await;
+            }
+            _ => {}
         }
         Some(Ok(content))
     }

@@ -569,6 +569,15 @@ fn what_fails_is_rolled_back_once_and_not_tried_again() {
 }
 
 #[test]
+fn who_wants_another_version_by_now_is_not_rolled_back() {
+    let world = World::new("1.1.0")
+        .annotate(keys::ON_FAILURE, "rollback")
+        .installed("1.0.0")
+        .overdue("2.0.0");
+    assert_eq!(created(&world.plan()), Some(("a-3", "1.1.0")));
+}
+
+#[test]
 fn without_the_annotation_nothing_is_rolled_back() {
     let plan = World::new("2.0.0").installed("1.0.0").overdue("2.0.0").plan();
     assert_eq!(plan.writes, []);

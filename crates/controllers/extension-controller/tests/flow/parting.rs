@@ -20,7 +20,7 @@ async fn everything_stays_where_it_shall_and_a_word_that_means_nothing_holds_up_
     world.installed("a", "1.0.0").await;
     world
         .extend("a", |object| {
-            object["metadata"]["annotations"] = json!({keys::ON_DELETE: "keep-everything"})
+            object["metadata"]["annotations"] = json!({keys::ON_DELETE: "keep-everything"});
         })
         .await;
     world

@@ -47,7 +47,7 @@ async fn a_panic_of_one_does_not_stop_the_others() {
     world.publish("c", &[TestBundle::new("1.0.0")]).await;
     world
         .extend("bad", |object| {
-            object["spec"]["source"]["catalog"]["packageName"] = json!("q")
+            object["spec"]["source"]["catalog"]["packageName"] = json!("q");
         })
         .await;
     world
