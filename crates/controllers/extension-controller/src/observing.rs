@@ -200,17 +200,29 @@ impl<C: Catalogs> Observer<C> {
         if needs.is_empty() {
             return inventory;
         }
-        inventory.bundles = self
-            .index
-            .object_sets()
-            .iter()
-            .filter_map(|object_set| present(object_set))
-            .collect();
+        inventory.bundles = self.installed_bundles();
         if needs.iter().any(|kind| *kind != "olm.package.required") {
             // Without an answer nothing is known to be there, and what is needed is said to be missing.
             inventory.kinds = self.served_kinds().await.unwrap_or_default();
         }
         inventory
+    }
+
+    /// Returns all that bundles may ask for: what is installed, and the kinds that the cluster serves.
+    ///
+    /// # Errors
+    ///
+    /// If the API server doesn't answer.
+    pub async fn whole_inventory(&self) -> Result<Inventory, kube::Error> {
+        Ok(Inventory {
+            bundles: self.installed_bundles(),
+            kinds: self.served_kinds().await?,
+        })
+    }
+
+    fn installed_bundles(&self) -> Vec<Present> {
+        let object_sets = self.index.object_sets();
+        object_sets.iter().filter_map(|object_set| present(object_set)).collect()
     }
 
     async fn served_kinds(&self) -> Result<BTreeSet<GroupVersionKind>, kube::Error> {

@@ -60,8 +60,13 @@ fn nowhere(error: &KubeconfigError) -> Failure {
 /// What the API server answered, in one text with the next step.
 pub(crate) fn refused(doing: &str, error: kube::Error) -> Failure {
     let text = match &error {
-        kube::Error::Api(status) if status.code == 404 && status.reason == "NotFound" && status.details.is_none() => {
-            format!("{}; the cluster doesn't have baton's kinds: run `baton controllers` on it", status.message)
+        kube::Error::Api(status)
+            if status.code == 404 && status.reason == "NotFound" && status.details.is_none() =>
+        {
+            format!(
+                "{}; the cluster doesn't have baton's kinds: run `baton controllers` on it",
+                status.message
+            )
         }
         kube::Error::Api(status) if status.code == 403 => {
             format!("{}; ask for that right, or use another --context", status.message)

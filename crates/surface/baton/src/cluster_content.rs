@@ -23,7 +23,12 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(2);
 #[derive(Args, Clone, Default)]
 pub(crate) struct ContentFlags {
     /// Keep fetched catalogs in this folder
-    #[arg(long, value_name = "FOLDER", env = "BATON_CATALOG_CACHE", hide_env_values = true)]
+    #[arg(
+        long,
+        value_name = "FOLDER",
+        env = "BATON_CATALOG_CACHE",
+        hide_env_values = true
+    )]
     catalog_cache: Option<PathBuf>,
 }
 
@@ -40,7 +45,9 @@ impl ClusterContent {
             Some(folder) => folder.clone(),
             None => std::env::home_dir()
                 .map(|home| home.join(".cache/baton/catalogs"))
-                .ok_or_else(|| Failure::new("no home folder to keep catalogs in; give one with --catalog-cache"))?,
+                .ok_or_else(|| {
+                    Failure::new("no home folder to keep catalogs in; give one with --catalog-cache")
+                })?,
         };
         let client = reqwest::Client::builder()
             .connect_timeout(CONNECT_WITHIN)
@@ -64,7 +71,11 @@ impl ClusterContent {
         if let Ok(Some(store)) = Store::open(&folder, &digest) {
             return Ok(store);
         }
-        let files = self.images.catalog_files(reference).await.map_err(Failure::text)?;
+        let files = self
+            .images
+            .catalog_files(reference)
+            .await
+            .map_err(Failure::text)?;
         std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         Store::open_or_build(&folder, &digest, |mut writer| -> Result<Store, Unbuilt> {
             writer.push_all(Source::Files(&files))?;

@@ -25,7 +25,12 @@ pub(crate) struct WaitFlags {
     #[arg(long)]
     no_wait: bool,
     /// How long to wait, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 300, conflicts_with = "no_wait")]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 300,
+        conflicts_with = "no_wait"
+    )]
     timeout: u64,
 }
 
@@ -53,7 +58,11 @@ impl Extensions {
                         0 => "none is installed: `baton install` makes one".to_owned(),
                         _ => format!(
                             "there are {}",
-                            known.iter().map(kube::ResourceExt::name_any).collect::<Vec<_>>().join(", ")
+                            known
+                                .iter()
+                                .map(kube::ResourceExt::name_any)
+                                .collect::<Vec<_>>()
+                                .join(", ")
                         ),
                     }
                 )))
@@ -65,10 +74,16 @@ impl Extensions {
     /// All extensions, by name.
     pub(crate) async fn all(&self) -> Result<Vec<ClusterExtension>, Failure> {
         let list = self.api.list(&kube::api::ListParams::default()).await;
-        Ok(list.map_err(|error| refused("list ClusterExtensions", error))?.items)
+        Ok(list
+            .map_err(|error| refused("list ClusterExtensions", error))?
+            .items)
     }
 
-    pub(crate) async fn create(&self, extension: &ClusterExtension, try_only: bool) -> Result<ClusterExtension, Failure> {
+    pub(crate) async fn create(
+        &self,
+        extension: &ClusterExtension,
+        try_only: bool,
+    ) -> Result<ClusterExtension, Failure> {
         let parameters = kube::api::PostParams {
             dry_run: try_only,
             field_manager: Some(FIELD_MANAGER.to_owned()),
@@ -111,7 +126,8 @@ impl Extensions {
         terminal: &mut Terminal,
     ) -> Result<ClusterExtension, Failure> {
         let generation = wanted.metadata.generation.unwrap_or_default();
-        self.wait(wanted, wait, terminal, |extension| rollout(extension, generation)).await
+        self.wait(wanted, wait, terminal, |extension| rollout(extension, generation))
+            .await
     }
 
     /// Waits until an extension has a version, whatever made it go there.
@@ -127,11 +143,13 @@ impl Extensions {
             install.is_some_and(|install| full_version(&install.bundle) == version)
         };
         let generation = wanted.metadata.generation.unwrap_or_default();
-        self.wait(wanted, wait, terminal, |extension| match rollout(extension, generation) {
-            Rollout::Done if !has_version(extension) => {
-                Rollout::Underway("waiting for the controller to see the change".to_owned())
+        self.wait(wanted, wait, terminal, |extension| {
+            match rollout(extension, generation) {
+                Rollout::Done if !has_version(extension) => {
+                    Rollout::Underway("waiting for the controller to see the change".to_owned())
+                }
+                rollout => rollout,
             }
-            rollout => rollout,
         })
         .await
     }
@@ -150,15 +168,18 @@ impl Extensions {
         let mut said = String::new();
         let watching = async {
             let mut changes = std::pin::pin!(
-                watcher(self.api.clone(), of_name(&name)).default_backoff().applied_objects()
+                watcher(self.api.clone(), of_name(&name))
+                    .default_backoff()
+                    .applied_objects()
             );
             loop {
-                let seen = changes
-                    .try_next()
-                    .await
-                    .map_err(|error| Failure::new(format!("cannot watch ClusterExtension {name:?}: {error}")))?;
+                let seen = changes.try_next().await.map_err(|error| {
+                    Failure::new(format!("cannot watch ClusterExtension {name:?}: {error}"))
+                })?;
                 let Some(extension) = seen else {
-                    return Err(Failure::new(format!("the watch of ClusterExtension {name:?} ended")));
+                    return Err(Failure::new(format!(
+                        "the watch of ClusterExtension {name:?} ended"
+                    )));
                 };
                 match judge(&extension) {
                     Rollout::Done => return Ok(extension),
@@ -192,9 +213,11 @@ impl Extensions {
         if wait.no_wait {
             return Ok(());
         }
-        let gone = kube::runtime::wait::await_condition(self.api.clone(), name, |object: Option<&ClusterExtension>| {
-            object.is_none()
-        });
+        let gone = kube::runtime::wait::await_condition(
+            self.api.clone(),
+            name,
+            |object: Option<&ClusterExtension>| object.is_none(),
+        );
         match tokio::time::timeout(Duration::from_secs(wait.timeout), gone).await {
             Ok(ended) => ended
                 .map(drop)
@@ -258,8 +281,12 @@ mod tests {
     #[test]
     fn a_rollout_is_done_when_this_generation_is_installed() {
         let say = |installed, progressing, reason: &str, generation| {
-            let mut extension = ClusterExtension::new("web", api::cluster_extension::ClusterExtensionSpec::default());
-            for (kind, status, reason) in [("Installed", installed, "Succeeded"), ("Progressing", progressing, reason)] {
+            let mut extension =
+                ClusterExtension::new("web", api::cluster_extension::ClusterExtensionSpec::default());
+            for (kind, status, reason) in [
+                ("Installed", installed, "Succeeded"),
+                ("Progressing", progressing, reason),
+            ] {
                 condition::set(
                     &mut extension.status.conditions,
                     Statement::new(kind, status, reason, "so it is"),
@@ -275,7 +302,13 @@ mod tests {
             say(True, True, "Succeeded", 1),
             Rollout::Underway("waiting for the controller to see the change".to_owned())
         );
-        assert_eq!(say(True, True, "RollingOut", 2), Rollout::Underway("RollingOut: so it is".to_owned()));
-        assert_eq!(say(False, False, "Blocked", 2), Rollout::Stopped("Blocked: so it is".to_owned()));
+        assert_eq!(
+            say(True, True, "RollingOut", 2),
+            Rollout::Underway("RollingOut: so it is".to_owned())
+        );
+        assert_eq!(
+            say(False, False, "Blocked", 2),
+            Rollout::Stopped("Blocked: so it is".to_owned())
+        );
     }
 }

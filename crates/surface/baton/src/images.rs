@@ -292,7 +292,9 @@ impl Images {
         let fetched = self.fetch(&NamedSource::Image(image.to_owned())).await?;
         let labels = unpack::labels(self.store()?, &fetched.manifest)?;
         let folder = labels.get(CONFIGS_LABEL).ok_or_else(|| {
-            Failure::new(format!("{image} is no catalog: it has no label {CONFIGS_LABEL:?}"))
+            Failure::new(format!(
+                "{image} is no catalog: it has no label {CONFIGS_LABEL:?}"
+            ))
         })?;
         self.files_below(&fetched, folder)
     }

@@ -80,7 +80,10 @@ mod tests {
             vec!["größer-als".to_owned(), String::new()],
             vec!["b".to_owned(), "1.0.0".to_owned()],
         ];
-        assert_eq!(columns(&rows), "NAME         VERSION\ngrößer-als\nb            1.0.0\n");
+        assert_eq!(
+            columns(&rows),
+            "NAME         VERSION\ngrößer-als\nb            1.0.0\n"
+        );
         assert_eq!(columns(&[]), "");
     }
 }

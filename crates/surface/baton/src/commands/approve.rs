@@ -48,7 +48,9 @@ impl Approve {
             let change = json!({"metadata": {"annotations": {keys::APPROVE: version}}});
             let wanted = extensions.change(&self.name, &change).await?;
             terminal.remark(format!("approved version {version} of {}", self.name));
-            let installed = extensions.wait_version(&wanted, &version, self.wait, terminal).await?;
+            let installed = extensions
+                .wait_version(&wanted, &version, self.wait, terminal)
+                .await?;
             self.output.print(terminal, &installed, told)
         })
     }

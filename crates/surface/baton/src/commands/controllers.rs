@@ -109,18 +109,30 @@ impl Controllers {
             LogLevel::Info => tracing::Level::INFO,
             LogLevel::Debug => tracing::Level::DEBUG,
         };
-        tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_target(false).init();
+        tracing_subscriber::fmt()
+            .with_max_level(level)
+            .with_writer(std::io::stderr)
+            .with_target(false)
+            .init();
     }
 
     async fn work(self, terminal: &mut Terminal) -> Result<(), Failure> {
         let stop = runtime::stop_signal()?;
         let client = self.access.connect().await?;
         groundwork::lay(&client, &self.system_namespace, !self.no_definitions).await?;
-        let listener = tokio::net::TcpListener::bind(self.listen).await.map_err(|error| {
-            Failure::new(format!("cannot listen on {}: {error}; give another address with --listen", self.listen))
-        })?;
+        let listener = tokio::net::TcpListener::bind(self.listen)
+            .await
+            .map_err(|error| {
+                Failure::new(format!(
+                    "cannot listen on {}: {error}; give another address with --listen",
+                    self.listen
+                ))
+            })?;
         let address = listener.local_addr()?;
-        let base = self.external_address.clone().unwrap_or_else(|| format!("http://{address}"));
+        let base = self
+            .external_address
+            .clone()
+            .unwrap_or_else(|| format!("http://{address}"));
         let store = ContentStore::open(&self.data_dir.join("images"), DEFAULT_CAPACITY_BYTES)?;
         let images = Arc::new(Images::open(&self.images, PolicySource::Optional, None)?);
         let catalogs = self.catalogs(&client, &store, &images, &base)?;
@@ -134,7 +146,11 @@ impl Controllers {
                 store,
                 self.certificates.provider(),
             ),
-            broken_catalogs: if self.broken_catalogs_block { BrokenCatalogs::Block } else { BrokenCatalogs::Skip },
+            broken_catalogs: if self.broken_catalogs_block {
+                BrokenCatalogs::Block
+            } else {
+                BrokenCatalogs::Skip
+            },
         });
         let serving = serving::Serving::start(listener, content.0.clone(), extensions.metrics());
         terminal.remark(format!(
@@ -172,13 +188,19 @@ impl Controllers {
         let mut options = catalog_controller::Options::new(self.data_dir.join("catalogs"), fetched, base);
         let mut secrets = GlobalSecrets::default();
         for secret in &self.global_pull_secret {
-            secrets.secrets.push(secret.parse().map_err(|error| {
-                Failure::new(format!("invalid --global-pull-secret: {error}"))
-            })?);
+            secrets.secrets.push(
+                secret
+                    .parse()
+                    .map_err(|error| Failure::new(format!("invalid --global-pull-secret: {error}")))?,
+            );
         }
         options.secrets = secrets;
-        catalog_controller::Controller::new(client.clone(), options)
-            .map_err(|error| Failure::new(format!("cannot keep catalogs in {}: {error}", self.data_dir.display())))
+        catalog_controller::Controller::new(client.clone(), options).map_err(|error| {
+            Failure::new(format!(
+                "cannot keep catalogs in {}: {error}",
+                self.data_dir.display()
+            ))
+        })
     }
 }
 

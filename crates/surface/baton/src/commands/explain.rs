@@ -54,7 +54,9 @@ impl Explain {
             let mut explained = explained(&snapshot)?;
             if !self.version.is_empty() {
                 for catalog in &mut explained.versions.catalogs {
-                    catalog.bundles.retain(|bundle| self.version.contains(&bundle.version));
+                    catalog
+                        .bundles
+                        .retain(|bundle| self.version.contains(&bundle.version));
                 }
             }
             self.output.print(terminal, &explained, told)
@@ -101,14 +103,18 @@ fn told(explained: &Explained) -> String {
         "{}: package {}, {}\nnext: {}\n",
         explained.extension,
         explained.package,
-        explained
-            .installed
-            .as_ref()
-            .map_or_else(|| "nothing installed".to_owned(), |version| format!("{version} installed")),
+        explained.installed.as_ref().map_or_else(
+            || "nothing installed".to_owned(),
+            |version| format!("{version} installed")
+        ),
         explained.next
     );
     for catalog in &explained.versions.catalogs {
-        let _ = writeln!(text, "catalog {} (priority {})", catalog.catalog, catalog.priority);
+        let _ = writeln!(
+            text,
+            "catalog {} (priority {})",
+            catalog.catalog, catalog.priority
+        );
         if let Some(absence) = &catalog.absence {
             let _ = writeln!(text, "  {absence}");
         }
@@ -130,11 +136,19 @@ fn bundle_lines(bundle: &BundleExplanation) -> String {
         bundle.bundle,
         bundle.channels.join(", ")
     );
-    let because = |text: &str| if text.is_empty() { String::new() } else { format!(", {text}") };
+    let because = |text: &str| {
+        if text.is_empty() {
+            String::new()
+        } else {
+            format!(", {text}")
+        }
+    };
     let _ = match &bundle.verdict {
         Verdict::Kept => writeln!(text, "installed, and stays"),
         Verdict::Chosen { because: why } => writeln!(text, "comes next{}", because(why)),
-        Verdict::Outranked { because: why } => writeln!(text, "could follow, but a better one does{}", because(why)),
+        Verdict::Outranked { because: why } => {
+            writeln!(text, "could follow, but a better one does{}", because(why))
+        }
         Verdict::Excluded { rules, change } => {
             writeln!(text, "no: {}\n    to allow it: {change}", rules.join("; "))
         }

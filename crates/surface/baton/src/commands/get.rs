@@ -55,7 +55,14 @@ impl Get {
     pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), Failure> {
         runtime::block_on(async {
             let client = self.access.connect().await?;
-            print(client, self.what.plural(), self.name.as_deref(), self.output, terminal).await
+            print(
+                client,
+                self.what.plural(),
+                self.name.as_deref(),
+                self.output,
+                terminal,
+            )
+            .await
         })
     }
 }
@@ -72,8 +79,14 @@ pub(crate) async fn print(
         Some(name) => format!("/apis/olm.operatorframework.io/v1/{plural}/{name}"),
         None => format!("/apis/olm.operatorframework.io/v1/{plural}"),
     };
-    let accept = if output.is_for_programs() { "application/json" } else { AS_TABLE };
-    let request = http::Request::get(path).header(http::header::ACCEPT, accept).body(Vec::new())?;
+    let accept = if output.is_for_programs() {
+        "application/json"
+    } else {
+        AS_TABLE
+    };
+    let request = http::Request::get(path)
+        .header(http::header::ACCEPT, accept)
+        .body(Vec::new())?;
     let answer: Value = client
         .request(request)
         .await
@@ -97,7 +110,12 @@ fn table(answer: &Value) -> String {
         .collect();
     let head = shown
         .iter()
-        .map(|index| definitions[*index]["name"].as_str().unwrap_or_default().to_uppercase())
+        .map(|index| {
+            definitions[*index]["name"]
+                .as_str()
+                .unwrap_or_default()
+                .to_uppercase()
+        })
         .collect();
     let mut rows = vec![head];
     for row in list(&answer["rows"]) {

@@ -1,11 +1,13 @@
 //! `baton install`: a ClusterExtension for a package of the catalogs, and the wait until it is there.
 
+mod dependencies;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use api::cluster_extension::{
-    CatalogFilter, ClusterExtension, ClusterExtensionSpec, Configuration, DefinitionUpgradeSafety, Enforcement,
-    ExtensionSource, Install as InstallSpec, Preflight, UpgradeConstraintPolicy,
+    CatalogFilter, ClusterExtension, ClusterExtensionSpec, Configuration, DefinitionUpgradeSafety,
+    Enforcement, ExtensionSource, Install as InstallSpec, Preflight, UpgradeConstraintPolicy,
 };
 use api::keys;
 use clap::Args;
@@ -15,9 +17,10 @@ use kube::Client;
 use kube::api::{Api, PostParams};
 use serde_json::{Map, Value};
 
-use crate::cluster::{ClusterAccess, refused};
+use crate::cluster::refused;
 use crate::extensions::{Extensions, WaitFlags};
 use crate::failure::Failure;
+use crate::observed_cluster::ObservationFlags;
 use crate::output::OutputFlag;
 use crate::runtime;
 use crate::terminal::Terminal;
@@ -67,13 +70,16 @@ pub(crate) struct Install {
     /// Install this bundle image, without a catalog
     #[arg(long, value_name = "IMAGE", conflicts_with_all = ["version", "channel", "catalog"])]
     bundle_image: Option<String>,
+    /// Install what the package needs first, after showing the plan
+    #[arg(long, conflicts_with = "bundle_image")]
+    with_dependencies: bool,
     /// Print what would be made, as the API server would keep it, and make nothing
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
     wait: WaitFlags,
     #[command(flatten)]
-    access: ClusterAccess,
+    observation: ObservationFlags,
     #[command(flatten)]
     output: OutputFlag,
 }
@@ -82,12 +88,19 @@ impl Install {
     pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), Failure> {
         let extension = self.extension()?;
         runtime::block_on(async {
-            let client = self.access.connect().await?;
+            let client = self.observation.access.connect().await?;
             let namespace = extension.spec.namespace.clone();
-            if !self.dry_run && !self.no_create_namespace && make_namespace(client.clone(), &namespace).await? {
+            if !self.dry_run
+                && !self.no_create_namespace
+                && make_namespace(client.clone(), &namespace).await?
+            {
                 terminal.remark(format!("made the namespace {namespace}"));
             }
             let extensions = Extensions::of(client);
+            if self.with_dependencies {
+                dependencies::install(&extension, &self.observation, self.wait, self.dry_run, terminal)
+                    .await?;
+            }
             let made = extensions.create(&extension, self.dry_run).await?;
             if self.dry_run {
                 return self.output.print(terminal, &made, |made| {
@@ -155,7 +168,10 @@ impl Install {
 /// The selector that only one catalog fulfils.
 pub(crate) fn only_catalog(name: &str) -> LabelSelector {
     LabelSelector {
-        match_labels: Some(BTreeMap::from([(keys::METADATA_NAME.to_owned(), name.to_owned())])),
+        match_labels: Some(BTreeMap::from([(
+            keys::METADATA_NAME.to_owned(),
+            name.to_owned(),
+        )])),
         ..LabelSelector::default()
     }
 }
@@ -174,19 +190,23 @@ pub(crate) fn told(extension: &ClusterExtension) -> String {
 
 fn read_settings(file: &std::path::Path) -> Result<Map<String, Value>, Failure> {
     let named = |why: String| Failure::new(format!("cannot use the settings {}: {why}", file.display()));
-    let size = std::fs::metadata(file).map_err(|error| named(error.to_string()))?.len();
+    let size = std::fs::metadata(file)
+        .map_err(|error| named(error.to_string()))?
+        .len();
     if size > MAX_SETTINGS_BYTES {
         return Err(named(format!("{size} bytes are more than the API server takes")));
     }
     let bytes = std::fs::read(file).map_err(|error| named(error.to_string()))?;
     match goyaml::to_value(&bytes).map_err(|error| named(error.to_string()))? {
         Value::Object(settings) => Ok(settings),
-        _ => Err(named("it must be a map of settings, such as `watchNamespace: team-a`".to_owned())),
+        _ => Err(named(
+            "it must be a map of settings, such as `watchNamespace: team-a`".to_owned(),
+        )),
     }
 }
 
 /// Makes a namespace that isn't there; says whether it did.
-async fn make_namespace(client: Client, name: &str) -> Result<bool, Failure> {
+pub(crate) async fn make_namespace(client: Client, name: &str) -> Result<bool, Failure> {
     let namespaces: Api<Namespace> = Api::all(client);
     let there = namespaces
         .get_opt(name)

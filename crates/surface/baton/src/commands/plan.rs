@@ -64,7 +64,11 @@ struct PlannedRevision {
 }
 
 fn as_json<S: serde::Serializer>(changes: &[Change], serializer: S) -> Result<S::Ok, S::Error> {
-    changes.iter().map(Change::to_json).collect::<Vec<Value>>().serialize(serializer)
+    changes
+        .iter()
+        .map(Change::to_json)
+        .collect::<Vec<Value>>()
+        .serialize(serializer)
 }
 
 impl Plan {
@@ -77,7 +81,8 @@ impl Plan {
                     catalog.version.clone_from(version);
                 }
                 if self.force {
-                    catalog.upgrade_constraint_policy = api::cluster_extension::UpgradeConstraintPolicy::SelfCertified;
+                    catalog.upgrade_constraint_policy =
+                        api::cluster_extension::UpgradeConstraintPolicy::SelfCertified;
                 }
             }
             let snapshot = observer.observe(&extension).await;
@@ -86,7 +91,8 @@ impl Plan {
             let decided = decide(&snapshot, &choice, content.as_ref());
             let engine = Engine::new(observer.client.clone(), self.observation.system_namespace.clone());
             let planned = planned(&self.name, &engine, decided).await?;
-            self.output.print(terminal, &planned, |planned| told(planned, self.all))
+            self.output
+                .print(terminal, &planned, |planned| told(planned, self.all))
         })
     }
 }
@@ -126,15 +132,34 @@ async fn planned(name: &str, engine: &Engine, decided: Decided) -> Result<Planne
 /// A revision with its objects in itself: the Secrets that would keep them aren't made.
 fn with_objects(next: NewRevision) -> Result<ClusterObjectSet, Failure> {
     let NewRevision {
-        mut object_set, secrets, ..
+        mut object_set,
+        secrets,
+        ..
     } = next;
-    for entry in object_set.spec.phases.iter_mut().flat_map(|phase| &mut phase.objects) {
-        let Some(reference) = entry.reference.take() else { continue };
-        let secret = secrets.iter().find(|secret| secret.metadata.name.as_deref() == Some(reference.name.as_str()));
-        let Some(secret) = secret else {
-            return Err(Failure::new(format!("the plan has no Secret {:?}", reference.name)));
+    for entry in object_set
+        .spec
+        .phases
+        .iter_mut()
+        .flat_map(|phase| &mut phase.objects)
+    {
+        let Some(reference) = entry.reference.take() else {
+            continue;
         };
-        entry.object = Some(apply::secrets::read(secret, &reference.namespace, &reference.name, &reference.key)?);
+        let secret = secrets
+            .iter()
+            .find(|secret| secret.metadata.name.as_deref() == Some(reference.name.as_str()));
+        let Some(secret) = secret else {
+            return Err(Failure::new(format!(
+                "the plan has no Secret {:?}",
+                reference.name
+            )));
+        };
+        entry.object = Some(apply::secrets::read(
+            secret,
+            &reference.namespace,
+            &reference.name,
+            &reference.key,
+        )?);
     }
     Ok(object_set)
 }
@@ -145,18 +170,35 @@ fn told(planned: &Planned, all: bool) -> String {
         let _ = writeln!(text, "{}: {waits_for}", planned.extension);
     }
     if planned.revisions.is_empty() {
-        let _ = writeln!(text, "{}: nothing to do ({})", planned.extension, planned.progress);
+        let _ = writeln!(
+            text,
+            "{}: nothing to do ({})",
+            planned.extension, planned.progress
+        );
         return text;
     }
     for revision in &planned.revisions {
-        let _ = writeln!(text, "{}: {} revision {}", planned.extension, revision.action, revision.name);
-        let shown = revision.objects.iter().filter(|change| all || change.what != What::Same);
+        let _ = writeln!(
+            text,
+            "{}: {} revision {}",
+            planned.extension, revision.action, revision.name
+        );
+        let shown = revision
+            .objects
+            .iter()
+            .filter(|change| all || change.what != What::Same);
         for change in shown {
             for line in change.to_string().lines() {
                 let _ = writeln!(text, "  {line}");
             }
         }
-        let count = |what: fn(&What) -> bool| revision.objects.iter().filter(|change| what(&change.what)).count();
+        let count = |what: fn(&What) -> bool| {
+            revision
+                .objects
+                .iter()
+                .filter(|change| what(&change.what))
+                .count()
+        };
         if !revision.objects.is_empty() {
             let _ = writeln!(
                 text,

@@ -42,7 +42,12 @@ impl Rollback {
             let mut revisions = Api::<ClusterObjectSet>::all(client)
                 .list(&owned)
                 .await
-                .map_err(|error| refused(&format!("list the revisions of ClusterExtension {:?}", self.name), error))?
+                .map_err(|error| {
+                    refused(
+                        &format!("list the revisions of ClusterExtension {:?}", self.name),
+                        error,
+                    )
+                })?
                 .items;
             revisions.sort_by_key(|revision| std::cmp::Reverse(revision.spec.revision));
             let version = target(&extension, &revisions, self.to.as_deref()).map_err(Failure::new)?;
@@ -63,9 +68,14 @@ impl Rollback {
 
 /// The version to go back to: the asked one, or the newest rolled out one that isn't installed. `revisions` begins with
 /// the newest.
-fn target(extension: &ClusterExtension, revisions: &[ClusterObjectSet], asked: Option<&str>) -> Result<String, String> {
+fn target(
+    extension: &ClusterExtension,
+    revisions: &[ClusterObjectSet],
+    asked: Option<&str>,
+) -> Result<String, String> {
     let name = extension.name_any();
-    let rolled_out = |revision: &&ClusterObjectSet| condition::is_true(&revision.status.conditions, "Succeeded");
+    let rolled_out =
+        |revision: &&ClusterObjectSet| condition::is_true(&revision.status.conditions, "Succeeded");
     let version_of = |revision: &ClusterObjectSet| revision.annotations().get(keys::BUNDLE_VERSION).cloned();
     let mut versions: Vec<String> = Vec::new();
     for version in revisions.iter().filter(rolled_out).filter_map(version_of) {
@@ -73,7 +83,11 @@ fn target(extension: &ClusterExtension, revisions: &[ClusterObjectSet], asked: O
             versions.push(version);
         }
     }
-    let installed = extension.status.install.as_ref().map(|install| install.bundle.version.as_str());
+    let installed = extension
+        .status
+        .install
+        .as_ref()
+        .map(|install| install.bundle.version.as_str());
     let there = || match versions.len() {
         0 => "no revision of it was ever rolled out".to_owned(),
         _ => format!("its revisions that were rolled out have {}", versions.join(", ")),

@@ -57,7 +57,10 @@ impl Status {
                 if changes.next().await.is_none() {
                     break;
                 }
-                while tokio::time::timeout(REDRAW_AFTER, changes.next()).await.is_ok_and(|change| change.is_some()) {}
+                while tokio::time::timeout(REDRAW_AFTER, changes.next())
+                    .await
+                    .is_ok_and(|change| change.is_some())
+                {}
                 terminal.print(b"\n")?;
                 self.show(&client, terminal).await?;
             }
@@ -87,10 +90,22 @@ impl Status {
 
 /// Something that happens whenever an extension or a revision changes.
 fn changes(client: &Client) -> impl Stream<Item = ()> + use<> {
-    let extensions = watcher(Api::<ClusterExtension>::all(client.clone()), watcher::Config::default());
-    let revisions = watcher(Api::<ClusterObjectSet>::all(client.clone()), watcher::Config::default());
-    let extensions = extensions.default_backoff().touched_objects().map(|seen| seen.map(|one| one.name_any()));
-    let revisions = revisions.default_backoff().touched_objects().map(|seen| seen.map(|one| one.name_any()));
+    let extensions = watcher(
+        Api::<ClusterExtension>::all(client.clone()),
+        watcher::Config::default(),
+    );
+    let revisions = watcher(
+        Api::<ClusterObjectSet>::all(client.clone()),
+        watcher::Config::default(),
+    );
+    let extensions = extensions
+        .default_backoff()
+        .touched_objects()
+        .map(|seen| seen.map(|one| one.name_any()));
+    let revisions = revisions
+        .default_backoff()
+        .touched_objects()
+        .map(|seen| seen.map(|one| one.name_any()));
     // What fails is tried again; the tree shows what could be read.
     futures_util::stream::select(extensions, revisions).filter_map(async |seen| seen.ok().map(drop))
 }

@@ -64,11 +64,23 @@ impl Upgrade {
             catalog["version"] = or_null(version);
         }
         if !self.channel.is_empty() {
-            let channels: Vec<&String> = self.channel.iter().filter(|channel| !channel.is_empty()).collect();
-            catalog["channels"] = if channels.is_empty() { Value::Null } else { json!(channels) };
+            let channels: Vec<&String> = self
+                .channel
+                .iter()
+                .filter(|channel| !channel.is_empty())
+                .collect();
+            catalog["channels"] = if channels.is_empty() {
+                Value::Null
+            } else {
+                json!(channels)
+            };
         }
         if let Some(name) = &self.catalog {
-            catalog["selector"] = if name.is_empty() { Value::Null } else { json!(only_catalog(name)) };
+            catalog["selector"] = if name.is_empty() {
+                Value::Null
+            } else {
+                json!(only_catalog(name))
+            };
         }
         if self.force {
             catalog["upgradeConstraintPolicy"] = json!(UpgradeConstraintPolicy::SelfCertified);
@@ -80,7 +92,11 @@ impl Upgrade {
 }
 
 fn or_null(text: &str) -> Value {
-    if text.is_empty() { Value::Null } else { Value::from(text) }
+    if text.is_empty() {
+        Value::Null
+    } else {
+        Value::from(text)
+    }
 }
 
 #[cfg(test)]
@@ -104,11 +120,17 @@ mod tests {
             (&[] as &[&str], json!({})),
             (&["--version", "1.2.0"], json!({"version": "1.2.0"})),
             (&["--version", ""], json!({"version": null})),
-            (&["--channel", "a", "--channel", "b"], json!({"channels": ["a", "b"]})),
+            (
+                &["--channel", "a", "--channel", "b"],
+                json!({"channels": ["a", "b"]}),
+            ),
             (&["--channel", ""], json!({"channels": null})),
             (&["--catalog", ""], json!({"selector": null})),
             (&["--force"], json!({"upgradeConstraintPolicy": "SelfCertified"})),
-            (&["--no-force"], json!({"upgradeConstraintPolicy": "CatalogProvided"})),
+            (
+                &["--no-force"],
+                json!({"upgradeConstraintPolicy": "CatalogProvided"}),
+            ),
         ] {
             assert_eq!(change(arguments), expected, "{arguments:?}");
         }

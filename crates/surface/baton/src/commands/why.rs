@@ -43,7 +43,10 @@ impl Why {
             let objects: Api<DynamicObject> = match scope {
                 Scope::Cluster => Api::all_with(client.clone(), &resource),
                 Scope::Namespaced => {
-                    let namespace = self.namespace.as_deref().unwrap_or_else(|| client.default_namespace());
+                    let namespace = self
+                        .namespace
+                        .as_deref()
+                        .unwrap_or_else(|| client.default_namespace());
                     Api::namespaced_with(client.clone(), namespace, &resource)
                 }
             };

@@ -44,7 +44,12 @@ pub(crate) struct Add {
     #[arg(long)]
     no_wait: bool,
     /// How long to wait, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 300, conflicts_with = "no_wait")]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 300,
+        conflicts_with = "no_wait"
+    )]
     timeout: u64,
     #[command(flatten)]
     access: ClusterAccess,
@@ -64,7 +69,9 @@ impl Add {
                         self.name
                     )));
                 }
-                made => made.map_err(|error| refused(&format!("make ClusterCatalog {:?}", self.name), error))?,
+                made => {
+                    made.map_err(|error| refused(&format!("make ClusterCatalog {:?}", self.name), error))?
+                }
             };
             if self.no_wait {
                 return self.output.print(terminal, &made, told);
@@ -105,7 +112,10 @@ impl Add {
             },
         );
         if let Some(secret) = &self.pull_secret {
-            if !secret.split_once('/').is_some_and(|(namespace, name)| !namespace.is_empty() && !name.is_empty()) {
+            if !secret
+                .split_once('/')
+                .is_some_and(|(namespace, name)| !namespace.is_empty() && !name.is_empty())
+            {
                 return Err(Failure::new(format!(
                     "invalid --pull-secret {secret:?}: name the Secret with its namespace, as NAMESPACE/NAME"
                 )));
@@ -115,7 +125,9 @@ impl Add {
         }
         for label in &self.label {
             let Some((key, value)) = label.split_once('=') else {
-                return Err(Failure::new(format!("invalid --label {label:?}: write it as KEY=VALUE")));
+                return Err(Failure::new(format!(
+                    "invalid --label {label:?}: write it as KEY=VALUE"
+                )));
             };
             let labels = catalog.metadata.labels.get_or_insert_default();
             labels.insert(key.to_owned(), value.to_owned());
@@ -131,7 +143,11 @@ async fn wait_served(
     terminal: &mut Terminal,
 ) -> Result<ClusterCatalog, Failure> {
     let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
-    let mut changes = std::pin::pin!(watcher(catalogs.clone(), config).default_backoff().applied_objects());
+    let mut changes = std::pin::pin!(
+        watcher(catalogs.clone(), config)
+            .default_backoff()
+            .applied_objects()
+    );
     let mut said = String::new();
     loop {
         let seen = changes
@@ -139,7 +155,9 @@ async fn wait_served(
             .await
             .map_err(|error| Failure::new(format!("cannot watch ClusterCatalog {name:?}: {error}")))?;
         let Some(catalog) = seen else {
-            return Err(Failure::new(format!("the watch of ClusterCatalog {name:?} ended")));
+            return Err(Failure::new(format!(
+                "the watch of ClusterCatalog {name:?} ended"
+            )));
         };
         let conditions = &catalog.status.conditions;
         if condition::is_true(conditions, "Serving") {

@@ -64,7 +64,13 @@ impl Search {
             if found.is_empty() {
                 terminal.remark("no package was found; `baton catalog list` shows the catalogs, `baton catalog add` adds one");
             }
-            self.output.print(terminal, &found, |found| if found.is_empty() { String::new() } else { table(found) })
+            self.output.print(terminal, &found, |found| {
+                if found.is_empty() {
+                    String::new()
+                } else {
+                    table(found)
+                }
+            })
         })
     }
 
@@ -74,20 +80,35 @@ impl Search {
         for meta in store.packages() {
             let described: Value = serde_json::from_slice(meta.blob()?)?;
             let holds = |field: &str, text: &str| {
-                described[field].as_str().is_some_and(|value| value.to_lowercase().contains(text))
+                described[field]
+                    .as_str()
+                    .is_some_and(|value| value.to_lowercase().contains(text))
             };
-            if text.as_ref().is_some_and(|text| !holds("name", text) && !holds("description", text)) {
+            if text
+                .as_ref()
+                .is_some_and(|text| !holds("name", text) && !holds("description", text))
+            {
                 continue;
             }
             let Some(package) = Package::read(store, meta.name(), Releases::Stated)? else {
                 continue;
             };
-            let best = package.bundles.iter().min_by(|one, other| preference(&package, one, other));
+            let best = package
+                .bundles
+                .iter()
+                .min_by(|one, other| preference(&package, one, other));
             found.push(Found {
                 package: meta.name().to_owned(),
                 catalog: catalog.name_any(),
-                default_channel: described["defaultChannel"].as_str().unwrap_or_default().to_owned(),
-                channels: package.channels.iter().map(|channel| channel.name.clone()).collect(),
+                default_channel: described["defaultChannel"]
+                    .as_str()
+                    .unwrap_or_default()
+                    .to_owned(),
+                channels: package
+                    .channels
+                    .iter()
+                    .map(|channel| channel.name.clone())
+                    .collect(),
                 latest: best.map(version_text).unwrap_or_default(),
                 versions: package.bundles.len(),
             });
@@ -104,7 +125,11 @@ fn version_text(bundle: &Bundle) -> String {
 }
 
 fn table(found: &[Found]) -> String {
-    let mut rows = vec![["PACKAGE", "CATALOG", "LATEST", "VERSIONS", "DEFAULT CHANNEL"].map(str::to_owned).to_vec()];
+    let mut rows = vec![
+        ["PACKAGE", "CATALOG", "LATEST", "VERSIONS", "DEFAULT CHANNEL"]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
     rows.extend(found.iter().map(|one| {
         vec![
             one.package.clone(),

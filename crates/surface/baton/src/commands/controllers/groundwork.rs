@@ -27,7 +27,13 @@ pub(super) async fn lay(client: &Client, namespace: &str, with_definitions: bool
         return Ok(());
     }
     for definition in definitions::OLM_V1 {
-        apply(client, "CustomResourceDefinition", definition.name, &definition.object()).await?;
+        apply(
+            client,
+            "CustomResourceDefinition",
+            definition.name,
+            &definition.object(),
+        )
+        .await?;
     }
     for policy in admission::OLM_V1 {
         let object = policy.object();
@@ -59,7 +65,11 @@ async fn apply(client: &Client, kind: &str, name: &str, object: &Value) -> Resul
     // English plurals end in -ies, and the only kind here that does is guessed right.
     let objects: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
     objects
-        .patch(name, &PatchParams::apply(FIELD_MANAGER).force(), &Patch::Apply(object))
+        .patch(
+            name,
+            &PatchParams::apply(FIELD_MANAGER).force(),
+            &Patch::Apply(object),
+        )
         .await
         .map(drop)
         .map_err(|error| refused(&format!("write {kind} {name:?}"), error))
@@ -71,6 +81,8 @@ async fn make_namespace(client: &Client, name: &str) -> Result<(), Failure> {
     let namespaces: Api<Namespace> = Api::all(client.clone());
     match namespaces.create(&PostParams::default(), &namespace).await {
         Err(kube::Error::Api(status)) if status.reason == "AlreadyExists" => Ok(()),
-        made => made.map(drop).map_err(|error| refused(&format!("make Namespace {name:?}"), error)),
+        made => made
+            .map(drop)
+            .map_err(|error| refused(&format!("make Namespace {name:?}"), error)),
     }
 }

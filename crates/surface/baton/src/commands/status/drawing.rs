@@ -11,12 +11,18 @@ use super::observation::{ExtensionTree, ObjectState, PhaseTree, RevisionTree, St
 pub(super) fn draw(tree: &ExtensionTree, all: bool) -> String {
     let mut text = String::new();
     let version = tree.installed_version.as_deref().unwrap_or("(nothing installed)");
-    let _ = writeln!(text, "{}: {} {version} in {}", tree.name, tree.package, tree.namespace);
+    let _ = writeln!(
+        text,
+        "{}: {} {version} in {}",
+        tree.name, tree.package, tree.namespace
+    );
     let mut lines: Vec<(String, Vec<(String, Vec<String>)>)> = Vec::new();
     for kind in ["Installed", "Progressing", "Available", "Deprecated"] {
         let found = tree.conditions.iter().find(|condition| condition.kind == kind);
         // Nobody wants to read in each tree that nothing is deprecated.
-        if let Some(condition) = found.filter(|condition| kind != "Deprecated" || condition.status.as_str() == "True") {
+        if let Some(condition) =
+            found.filter(|condition| kind != "Deprecated" || condition.status.as_str() == "True")
+        {
             lines.push((said(condition), Vec::new()));
         }
     }
@@ -42,22 +48,33 @@ pub(super) fn draw(tree: &ExtensionTree, all: bool) -> String {
 }
 
 fn branches(is_last: bool) -> (&'static str, &'static str) {
-    if is_last { ("└─ ", "   ") } else { ("├─ ", "│  ") }
+    if is_last {
+        ("└─ ", "   ")
+    } else {
+        ("├─ ", "│  ")
+    }
 }
 
 fn said(condition: &Condition) -> String {
     let Condition {
-        kind, reason, message, ..
+        kind,
+        reason,
+        message,
+        ..
     } = condition;
     format!("{kind} {}, {reason}: {message}", condition.status.as_str())
 }
 
 fn revision_line(revision: &RevisionTree) -> String {
     let state = match revision.lifecycle_state {
-        LifecycleState::Active => revision.conditions.iter().find(|condition| condition.kind == "Progressing").map_or_else(
-            || "not looked at yet".to_owned(),
-            |condition| format!("{}: {}", condition.reason, condition.message),
-        ),
+        LifecycleState::Active => revision
+            .conditions
+            .iter()
+            .find(|condition| condition.kind == "Progressing")
+            .map_or_else(
+                || "not looked at yet".to_owned(),
+                |condition| format!("{}: {}", condition.reason, condition.message),
+            ),
         LifecycleState::Archived => "archived".to_owned(),
     };
     format!("revision {} ({}) {state}", revision.name, revision.version)
@@ -86,10 +103,9 @@ fn phase_lines(revision: &RevisionTree, all: bool) -> Vec<(String, Vec<String>)>
 
 fn object_lines(phase: &PhaseTree, all: bool, is_waiting: bool) -> Vec<String> {
     // What an earlier phase holds up isn't there yet, and nobody needs it line by line.
-    let shown = phase
-        .objects
-        .iter()
-        .filter(|object| all || (object.state != State::Ready && !(is_waiting && object.state == State::Absent)));
+    let shown = phase.objects.iter().filter(|object| {
+        all || (object.state != State::Ready && !(is_waiting && object.state == State::Absent))
+    });
     shown.map(object_line).collect()
 }
 
@@ -133,7 +149,12 @@ mod tests {
             name: name.to_owned(),
             objects,
         };
-        let rolling = Statement::new("Progressing", True, "RollingOut", "Revision 1.2.0 is rolling out.");
+        let rolling = Statement::new(
+            "Progressing",
+            True,
+            "RollingOut",
+            "Revision 1.2.0 is rolling out.",
+        );
         let tree = ExtensionTree {
             name: "web".to_owned(),
             package: "web-operator".to_owned(),
@@ -151,12 +172,22 @@ mod tests {
                 conditions: conditions(vec![rolling]),
                 unreadable: None,
                 phases: vec![
-                    phase("crds", vec![object("CustomResourceDefinition webs", State::Ready, &[])]),
+                    phase(
+                        "crds",
+                        vec![object("CustomResourceDefinition webs", State::Ready, &[])],
+                    ),
                     phase(
                         "deploy",
-                        vec![object("Deployment web-system/web", State::Waiting, &["condition \"Available\" == \"True\": missing"])],
+                        vec![object(
+                            "Deployment web-system/web",
+                            State::Waiting,
+                            &["condition \"Available\" == \"True\": missing"],
+                        )],
                     ),
-                    phase("publish", vec![object("Ingress web-system/web", State::Absent, &[])]),
+                    phase(
+                        "publish",
+                        vec![object("Ingress web-system/web", State::Absent, &[])],
+                    ),
                 ],
             }],
         };

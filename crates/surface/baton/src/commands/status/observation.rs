@@ -71,7 +71,10 @@ pub(super) enum State {
 
 impl PhaseTree {
     pub(super) fn ready(&self) -> usize {
-        self.objects.iter().filter(|object| object.state == State::Ready).count()
+        self.objects
+            .iter()
+            .filter(|object| object.state == State::Ready)
+            .count()
     }
 }
 
@@ -118,7 +121,11 @@ impl Observer {
                 .map(|catalog| catalog.package_name.clone())
                 .unwrap_or_default(),
             namespace: extension.spec.namespace.clone(),
-            installed_version: extension.status.install.as_ref().map(|install| install.bundle.version.clone()),
+            installed_version: extension
+                .status
+                .install
+                .as_ref()
+                .map(|install| install.bundle.version.clone()),
             conditions: extension.status.conditions.clone(),
             revisions,
             name,
@@ -128,7 +135,11 @@ impl Observer {
     async fn revision(&mut self, set: &ClusterObjectSet) -> Result<RevisionTree, Failure> {
         let mut tree = RevisionTree {
             name: set.name_any(),
-            version: set.annotations().get(keys::BUNDLE_VERSION).cloned().unwrap_or_default(),
+            version: set
+                .annotations()
+                .get(keys::BUNDLE_VERSION)
+                .cloned()
+                .unwrap_or_default(),
             lifecycle_state: set.spec.lifecycle_state,
             conditions: set.status.conditions.clone(),
             unreadable: None,

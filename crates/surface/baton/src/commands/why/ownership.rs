@@ -45,11 +45,17 @@ struct Writer {
 }
 
 /// Follows the controllers of an object up to what nobody controls.
-pub(super) async fn trace(client: &Client, resource: &ApiResource, object: &DynamicObject) -> Result<Ownership, Failure> {
+pub(super) async fn trace(
+    client: &Client,
+    resource: &ApiResource,
+    object: &DynamicObject,
+) -> Result<Ownership, Failure> {
     let mut owners = Vec::new();
     let mut current = object.clone();
     while owners.len() < MOST_OWNERS {
-        let Some(reference) = controller(&current) else { break };
+        let Some(reference) = controller(&current) else {
+            break;
+        };
         let (group, version) = reference
             .api_version
             .split_once('/')
@@ -74,7 +80,10 @@ pub(super) async fn trace(client: &Client, resource: &ApiResource, object: &Dyna
     if owners.is_empty()
         && let Some(name) = object.labels().get(keys::OWNER_NAME)
     {
-        let kind = object.labels().get(keys::OWNER_KIND).map_or("ClusterExtension", String::as_str);
+        let kind = object
+            .labels()
+            .get(keys::OWNER_KIND)
+            .map_or("ClusterExtension", String::as_str);
         let extension = Api::<ClusterExtension>::all(client.clone())
             .get_opt(name)
             .await
@@ -82,13 +91,21 @@ pub(super) async fn trace(client: &Client, resource: &ApiResource, object: &Dyna
         owners.push(Owner {
             name: format!("{kind} {name}"),
             because: "its labels name it, but no ownerReference does".to_owned(),
-            state: Some(extension.map_or_else(|| "it isn't there".to_owned(), |extension| extension_state(&extension))),
+            state: Some(extension.map_or_else(
+                || "it isn't there".to_owned(),
+                |extension| extension_state(&extension),
+            )),
         });
     }
-    let writers = object.metadata.managed_fields.iter().flatten().map(|entry| Writer {
-        manager: entry.manager.clone().unwrap_or_default(),
-        operation: entry.operation.clone().unwrap_or_default(),
-    });
+    let writers = object
+        .metadata
+        .managed_fields
+        .iter()
+        .flatten()
+        .map(|entry| Writer {
+            manager: entry.manager.clone().unwrap_or_default(),
+            operation: entry.operation.clone().unwrap_or_default(),
+        });
     Ok(Ownership {
         object: named(&resource.kind, object),
         owners,
@@ -127,18 +144,22 @@ async fn read(
 fn state(kind: &str, owner: &DynamicObject) -> Option<String> {
     let whole = serde_json::to_value(owner).ok()?;
     match kind {
-        "ClusterExtension" => serde_json::from_value(whole).ok().map(|extension| extension_state(&extension)),
-        "ClusterObjectSet" => serde_json::from_value::<ClusterObjectSet>(whole).ok().map(|revision| {
-            let annotation = |key| revision.annotations().get(key).map_or("?", String::as_str);
-            format!(
-                "revision {} of package {}, bundle {} {}, from {}",
-                revision.spec.revision,
-                annotation(keys::PACKAGE_NAME),
-                annotation(keys::BUNDLE_NAME),
-                annotation(keys::BUNDLE_VERSION),
-                annotation(keys::BUNDLE_REFERENCE),
-            )
-        }),
+        "ClusterExtension" => serde_json::from_value(whole)
+            .ok()
+            .map(|extension| extension_state(&extension)),
+        "ClusterObjectSet" => serde_json::from_value::<ClusterObjectSet>(whole)
+            .ok()
+            .map(|revision| {
+                let annotation = |key| revision.annotations().get(key).map_or("?", String::as_str);
+                format!(
+                    "revision {} of package {}, bundle {} {}, from {}",
+                    revision.spec.revision,
+                    annotation(keys::PACKAGE_NAME),
+                    annotation(keys::BUNDLE_NAME),
+                    annotation(keys::BUNDLE_VERSION),
+                    annotation(keys::BUNDLE_REFERENCE),
+                )
+            }),
         _ => None,
     }
 }
@@ -164,7 +185,10 @@ pub(super) fn told(ownership: &Ownership) -> String {
     let mut text = format!("{}\n", ownership.object);
     for (depth, owner) in ownership.owners.iter().enumerate() {
         let indent = "   ".repeat(depth);
-        text.push_str(&format!("{indent}└─ belongs to {} ({})\n", owner.name, owner.because));
+        text.push_str(&format!(
+            "{indent}└─ belongs to {} ({})\n",
+            owner.name, owner.because
+        ));
         if let Some(state) = &owner.state {
             text.push_str(&format!("{indent}   {state}\n"));
         }
