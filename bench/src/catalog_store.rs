@@ -130,7 +130,7 @@ fn milliseconds(start: Instant) -> f64 {
 }
 
 /// The memory of a process that isn't a file's.
-fn anonymous_mebibytes(process: u32) -> Result<f64, Box<dyn Error>> {
+pub(crate) fn anonymous_mebibytes(process: u32) -> Result<f64, Box<dyn Error>> {
     let status = fs::read_to_string(format!("/proc/{process}/status"))?;
     let kibibytes = status
         .lines()

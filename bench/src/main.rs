@@ -11,6 +11,9 @@
 //! `bench catalog-store DIRECTORY` builds the store of a catalog, opens it and serves it to itself, and prints a line for
 //! each figure.
 //!
+//! `bench catalog-http DIRECTORY` serves a catalog over HTTP to itself, exchanges it under its readers, and prints a line
+//! for each figure.
+//!
 //! `bench kubernetes-load URL CA-FILE TOKEN [OBJECTS WATCHERS EVENTS]` writes, lists and watches on a Kubernetes API, and
 //! prints a line for each figure.
 //!
@@ -18,6 +21,7 @@
 //! objects.
 
 mod bundle_render;
+mod catalog_http;
 mod catalog_load;
 mod catalog_store;
 mod kubernetes_load;
@@ -46,7 +50,7 @@ fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let Some(path) = arguments.next() else {
         eprintln!(
-            "usage: bench CHART [ROUNDS] | bench bundle-render INDEX [--migrate] | bench catalog-load DIRECTORY | bench catalog-store DIRECTORY | bench kubernetes-load URL CA-FILE TOKEN | bench kubernetes-growth URL CA-FILE TOKEN"
+            "usage: bench CHART [ROUNDS] | bench bundle-render INDEX [--migrate] | bench catalog-load DIRECTORY | bench catalog-store DIRECTORY | bench catalog-http DIRECTORY | bench kubernetes-load URL CA-FILE TOKEN | bench kubernetes-growth URL CA-FILE TOKEN"
         );
         return ExitCode::from(2);
     };
@@ -83,6 +87,16 @@ fn main() -> ExitCode {
         let folder = arguments.next().unwrap_or_default();
         let digest = arguments.next().unwrap_or_default();
         return ending(catalog_store::serve(Path::new(&folder), &digest));
+    }
+    if path == "catalog-http" {
+        return ending(catalog_http::measure(Path::new(
+            &arguments.next().unwrap_or_default(),
+        )));
+    }
+    if path == "catalog-http-serve" {
+        let mut text = || arguments.next().unwrap_or_default();
+        let (folder, first, second) = (text(), text(), text());
+        return ending(catalog_http::serve(Path::new(&folder), &first, &second));
     }
     if path == "catalog-load" {
         return report_catalog_load(&arguments.next().unwrap_or_default());

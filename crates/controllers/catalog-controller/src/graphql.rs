@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! store ─ inference ─► shape ─ types ─► Types ─┐
-//! text ─ lexer, document ─► limits ─► validation ─► execution ─► Answer
+//! text ─ lexer, parser ─► document ─► limits ─► validation ─► execution ─► Answer
 //! ```
 //!
 //! Names, types, limits and texts are those of catalogd and of the library behind it. Two things differ: lists of plain
@@ -17,9 +17,11 @@ mod lexer;
 mod limits;
 mod merging;
 pub mod names;
+mod parser;
 mod suggestion;
 mod types;
 mod validation;
+mod variables;
 
 use std::time::Instant;
 
@@ -30,7 +32,8 @@ pub use execution::DeadlineExceeded;
 pub use inference::{CatalogShape, FieldShape, Scalar, SchemaShape};
 pub use types::{TypeError, Types};
 
-use document::{Document, ReadError};
+use document::Document;
+use parser::ReadError;
 
 /// A query that is read and within the limits, but not yet checked against a catalog.
 #[derive(Debug, Clone)]

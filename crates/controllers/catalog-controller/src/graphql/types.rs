@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::document::{TypeReference, type_reference};
+use super::document::TypeReference;
 use super::inference::{CatalogShape, FieldShape};
 use super::names::{root_field_name, type_name};
+use super::parser::type_reference;
 
 /// The type that queries begin at.
 pub(super) const QUERY: &str = "Query";
