@@ -4,9 +4,12 @@
 //! the API server for anything.
 
 use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use api::cluster_catalog::AvailabilityMode;
+use api::condition::is_true;
 use api::{ClusterCatalog, ClusterExtension, ClusterObjectSet};
 use apply::engine::Engine;
 use catalog::store::Store;
@@ -33,6 +36,13 @@ use crate::reconciling::{Reconciled, reconcile};
 
 /// How many things are looked at at the same time: enough to hide the time that the API server takes.
 const WORKERS: usize = 8;
+
+/// How long the start waits for the content of catalogs: they are read from disk at the same time, and whoever looked
+/// before would call them broken for a moment.
+const FIRST_CONTENT: Duration = Duration::from_secs(10);
+
+/// How often the start looks whether content is there.
+const FIRST_CONTENT_PAUSE: Duration = Duration::from_millis(50);
 
 /// The name that events carry.
 const REPORTER: &str = "extension-controller";
@@ -135,6 +145,10 @@ impl<C: Catalogs> Controller<C> {
                 .await
             {
                 tracing::warn!(%fault, "Secrets whose owner is missing could not be looked for");
+            }
+            let contents = AssertUnwindSafe(world.contents_are_there()).catch_unwind();
+            if !matches!(tokio::time::timeout(FIRST_CONTENT, contents).await, Ok(Ok(()))) {
+                tracing::warn!("not every catalog can be read; its extensions will say so");
             }
             let drift = Arc::clone(world);
             tasks.spawn(async move {
@@ -275,6 +289,20 @@ impl<C: Catalogs> World<C> {
         }
     }
 
+    /// Waits until the content of every catalog that says it is served can be read.
+    async fn contents_are_there(&self) {
+        let catalogs = self.observer.index.catalogs();
+        let served = catalogs.iter().filter(|catalog| {
+            catalog.spec.availability_mode == AvailabilityMode::Available
+                && is_true(&catalog.status.conditions, "Serving")
+        });
+        for catalog in served {
+            while self.observer.catalogs.content(catalog).await.is_err() {
+                tokio::time::sleep(FIRST_CONTENT_PAUSE).await;
+            }
+        }
+    }
+
     fn metrics_of(&self, thing: &Thing) -> &LoopMetrics {
         match thing {
             Thing::Extension(_) => &self.metrics.extensions,
@@ -290,7 +318,7 @@ impl<C: Catalogs> World<C> {
             Thing::Extension(name) => self.extension(name).boxed(),
             Thing::ObjectSet(name) => self.object_set(name).boxed(),
         };
-        let outcome = match std::panic::AssertUnwindSafe(looking).catch_unwind().await {
+        let outcome = match AssertUnwindSafe(looking).catch_unwind().await {
             Ok(Again::WhenChanged) => {
                 self.queue.forget_failures(&thing);
                 Outcome::Success

@@ -159,3 +159,21 @@ async fn a_service_account_is_warned_of_in_upstreams_words() {
         "nobody looks after it"
     );
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn content_that_is_there_a_moment_after_the_start_is_waited_for() {
+    let mut world = World::without_controller().await;
+    world.publish("c", &[TestBundle::new("1.0.0")]).await;
+    world.extend("a", |_| {}).await;
+    let contents = world.catalogs.take();
+    world.start();
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    world.catalogs.put(contents);
+    world.installed("a", "1.0.0").await;
+    let events: Api<Event> = Api::namespaced(world.client.clone(), "default");
+    let listed = events.list(&ListParams::default()).await.expect("listed").items;
+    let failed = listed
+        .iter()
+        .find(|event| event.reason.as_deref() == Some("Failed"));
+    assert!(failed.is_none(), "{failed:?}");
+}

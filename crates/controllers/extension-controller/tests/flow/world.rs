@@ -50,6 +50,17 @@ impl Catalogs for TestCatalogs {
     }
 }
 
+impl TestCatalogs {
+    /// Takes all content away, and returns it.
+    pub(crate) fn take(&self) -> HashMap<String, Arc<Store>> {
+        std::mem::take(&mut self.0.lock().expect("no test panicked"))
+    }
+
+    pub(crate) fn put(&self, contents: HashMap<String, Arc<Store>>) {
+        *self.0.lock().expect("no test panicked") = contents;
+    }
+}
+
 /// What a bundle of the test holds.
 #[derive(Debug, Clone)]
 pub(crate) struct TestBundle {
