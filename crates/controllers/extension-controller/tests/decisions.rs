@@ -399,6 +399,19 @@ fn without_catalogs_what_is_installed_is_kept() {
 }
 
 #[test]
+fn where_no_catalog_is_selected_an_event_says_what_to_change() {
+    let plan = World::new("").without_catalogs().plan();
+    let expected = "no bundles found for package \"p\"";
+    assert_eq!(said(&plan, "Progressing"), ("True", "Retrying", expected));
+    let explained = plan.notices.iter().find(|notice| notice.reason == "Unresolved");
+    let text = explained.map(|notice| notice.text.as_str());
+    assert!(
+        text.is_some_and(|text| text.starts_with("no catalog is selected")),
+        "{text:?}"
+    );
+}
+
+#[test]
 fn an_image_that_is_gone_does_no_harm_to_what_is_installed() {
     let world = World::new("1.0.0").installed("1.0.0");
     let gone = Err(NoContent::Pull(Failure::passing("no such image")));

@@ -5,6 +5,7 @@ use catalog::objects::Deprecation;
 use gotemplate::format::quoted;
 use resolve::dependencies::unmet;
 use resolve::explanation::{Explanation, explain};
+use resolve::request::Request;
 use resolve::resolution::{Offer, OfferState, Resolution, resolve};
 use version::Release;
 
@@ -63,12 +64,21 @@ pub fn resolving(snapshot: &Snapshot, installed: Option<&Bundle>) -> Resolving {
         }
         Err(unresolved) => Resolving {
             deprecations: deprecations_of(&offers),
-            notices: explain(&request, &offers, None)
-                .map(|explanation| Notice::unresolved(&explanation.summary()))
-                .into_iter()
-                .collect(),
+            notices: vec![Notice::unresolved(&reasons(&request, &offers))],
             ..failed(unresolved.to_string())
         },
+    }
+}
+
+/// Says in a few words why there is nothing to install, and what to change.
+fn reasons(request: &Request, offers: &[Offer<'_>]) -> String {
+    if offers.is_empty() {
+        let text = "no catalog is selected; add a ClusterCatalog, or change spec.source.catalog.selector";
+        return text.to_owned();
+    }
+    match explain(request, offers, None) {
+        Ok(explanation) => explanation.summary(),
+        Err(fault) => fault.to_string(),
     }
 }
 
