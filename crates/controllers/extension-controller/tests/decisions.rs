@@ -582,6 +582,37 @@ fn what_fails_is_rolled_back_once_and_not_tried_again() {
 }
 
 #[test]
+fn an_image_that_failed_is_not_tried_again_either() {
+    let image = "registry.example.com/p:2.0.0";
+    let world = || {
+        World::new("")
+            .annotate(keys::BUNDLE_IMAGE, image)
+            .annotate(keys::ON_FAILURE, "rollback")
+    };
+    let failing = world().installed("1.0.0").overdue("2.0.0");
+    assert_eq!(created(&failing.plan()), Some(("a-3", "1.0.0")));
+    let after = || {
+        let archive =
+            |object_set: &mut ClusterObjectSet| object_set.spec.lifecycle_state = LifecycleState::Archived;
+        world()
+            .installed("1.0.0")
+            .change_newest(archive)
+            .overdue("2.0.0")
+            .change_newest(archive)
+            .installed("1.0.0")
+            .change_newest(|object_set| {
+                let annotations = object_set.metadata.annotations.as_mut().expect("annotations");
+                annotations.insert(keys::ROLLED_BACK_FROM.to_owned(), "2.0.0".to_owned());
+            })
+    };
+    let (choice, plan) = after().decide();
+    assert_eq!(choice.target, Target::Bundle(bundle("1.0.0")));
+    assert_eq!((plan.writes.len(), said(&plan, "Progressing").1), (0, "Blocked"));
+    let approved = after().annotate(keys::APPROVE, image);
+    assert_eq!(created(&approved.plan()), Some(("a-4", "2.0.0")));
+}
+
+#[test]
 fn who_wants_another_version_by_now_is_not_rolled_back() {
     let world = World::new("1.1.0")
         .annotate(keys::ON_FAILURE, "rollback")

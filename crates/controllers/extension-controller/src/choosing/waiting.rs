@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::{Choice, Target};
 use crate::settings::Settings;
 use crate::snapshot::Snapshot;
-use crate::standing::{Bundle, Standing};
+use crate::standing::{Bundle, Revision, Standing};
 use crate::window::Opening;
 
 /// A version that is not rolled out yet.
@@ -134,7 +134,14 @@ pub(super) fn for_image(
         needs_approval: false,
         ..settings.clone()
     };
-    match (reason(snapshot, &free, standing, image), current) {
+    let waits_for = if has_failed(snapshot, standing, image) && settings.approved.as_deref() != Some(image) {
+        Some(WaitsFor::AnotherTry {
+            extension: snapshot.extension.name().to_owned(),
+        })
+    } else {
+        reason(snapshot, &free, standing, image)
+    };
+    match (waits_for, current) {
         (None, _) => Choice::of(Target::Image(image.to_owned())),
         (Some(waits_for), current) => Choice {
             wait: Some(Wait {
@@ -144,6 +151,20 @@ pub(super) fn for_image(
             ..Choice::of(current.map_or(Target::AsItIs, |current| Target::Bundle(current.bundle.clone())))
         },
     }
+}
+
+/// Returns whether an image holds the version that the newest revision was made to get away from.
+fn has_failed(snapshot: &Snapshot, standing: &Standing, image: &str) -> bool {
+    let from = standing
+        .newest()
+        .and_then(|current| current.rolled_back_from.clone());
+    let mut revisions = snapshot
+        .object_sets
+        .iter()
+        .map(|object_set| Revision::of(object_set));
+    from.is_some_and(|from| {
+        revisions.any(|revision| revision.bundle.image == image && revision.bundle.full_version() == from)
+    })
 }
 
 fn reason(snapshot: &Snapshot, settings: &Settings, standing: &Standing, version: &str) -> Option<WaitsFor> {
