@@ -84,6 +84,9 @@ pub const ON_DELETE: &str = "baton-olm.dev/on-delete";
 /// A bundle image that is installed as it is, whatever catalogs have.
 pub const BUNDLE_IMAGE: &str = "baton-olm.dev/bundle-image";
 
+/// Which objects that exist already an extension may take over: `unowned`, those without a controller.
+pub const ADOPT: &str = "baton-olm.dev/adopt";
+
 /// The version that a revision was made to get away from.
 pub const ROLLED_BACK_FROM: &str = "baton-olm.dev/rolled-back-from";
 

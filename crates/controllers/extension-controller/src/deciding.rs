@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use api::cluster_extension::ClusterExtensionStatus;
+use api::cluster_object_set::CollisionProtection;
 use api::condition::{ConditionStatus, Statement, find};
 use api::{ClusterObjectSet, keys};
 use gotemplate::format::quoted;
@@ -281,6 +282,9 @@ impl Deciding<'_> {
                 .filter(|newest| newest.bundle.is_same_version(&content.bundle))
                 .and_then(|newest| newest.rolled_back_from.clone()),
         };
+        if self.settings.adopts_unowned {
+            desired.collision_protection = CollisionProtection::IfNoController;
+        }
         if let Some(word) = self.settings.on_delete.word() {
             desired
                 .annotations

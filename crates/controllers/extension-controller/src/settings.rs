@@ -26,6 +26,8 @@ pub struct Settings {
     pub on_delete: OnDelete,
     /// A bundle image that is installed, whatever catalogs have.
     pub bundle_image: Option<String>,
+    /// Whether objects are taken over that exist already and have no controller.
+    pub adopts_unowned: bool,
     /// The checks of changed definitions that are done.
     pub checks: Checks,
 }
@@ -123,6 +125,9 @@ impl Settings {
                 ];
                 self.on_delete = one_of(keys::ON_DELETE, value, &words)?;
             }
+            keys::ADOPT => {
+                self.adopts_unowned = one_of(keys::ADOPT, value, &[("unowned", true), ("nothing", false)])?;
+            }
             keys::BUNDLE_IMAGE => {
                 Reference::parse(value).map_err(|fault| InvalidSetting {
                     key: keys::BUNDLE_IMAGE,
@@ -178,10 +183,11 @@ mod tests {
             (keys::ON_DELETE, "keep-crds"),
             (keys::BUNDLE_IMAGE, "registry.example.com/bundle:v1"),
             (SKIP_ANNOTATION, "pattern"),
+            (keys::ADOPT, "unowned"),
             ("example.com/pause", "perhaps"),
         ])
         .expect("settings");
-        assert!(settings.needs_approval && settings.is_paused);
+        assert!(settings.needs_approval && settings.is_paused && settings.adopts_unowned);
         assert_eq!(settings.approved.as_deref(), Some("1.2.0"));
         assert_eq!(settings.on_failure, OnFailure::RollBack);
         assert_eq!(settings.on_delete, OnDelete::KeepDefinitions);

@@ -10,7 +10,7 @@ use kube::api::{DeleteParams, Patch, PatchParams};
 use resolve::resolution::BrokenCatalogs;
 use serde_json::json;
 
-use crate::world::{SYSTEM, TestBundle, World, says};
+use crate::world::{NAMESPACE, SYSTEM, TestBundle, World, says};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn everything_stays_where_it_shall_and_a_word_that_means_nothing_holds_up_the_deletion() {
@@ -126,4 +126,44 @@ async fn a_rollback_brings_back_what_the_old_revision_held() {
     };
     let annotations = object_set.metadata.annotations.as_ref().expect("annotations");
     assert_eq!(annotations[keys::ROLLED_BACK_FROM], "2.0.0");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_nobody_owns_is_taken_over_only_if_that_is_wanted() {
+    let world = World::new().await;
+    world.publish("c", &[TestBundle::new("1.0.0")]).await;
+    let existing = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "p-config", "namespace": NAMESPACE},
+        "data": {"mine": "stays"},
+    });
+    world.apply(existing).await;
+    let before = world.get("ConfigMap", "p-config").await.expect("there");
+    world.extend("a", |_| {}).await;
+    let collides = world
+        .extension("a", |extension| {
+            says(extension, "Progressing", "True", "Retrying")
+        })
+        .await;
+    let message = &find(&collides.status.conditions, "Progressing")
+        .expect("said")
+        .message;
+    assert!(message.contains("p-config"), "{message}");
+    world
+        .extensions()
+        .delete("a", &DeleteParams::default())
+        .await
+        .expect("deleted");
+    world
+        .extend("b", |object| {
+            object["metadata"]["annotations"] = json!({keys::ADOPT: "unowned"});
+        })
+        .await;
+    world.installed("b", "1.0.0").await;
+    let after = world.get("ConfigMap", "p-config").await.expect("there");
+    assert_eq!(
+        after["metadata"]["uid"], before["metadata"]["uid"],
+        "it is the same object"
+    );
+    assert_eq!(after["data"], json!({"mine": "stays", "version": "1.0.0"}));
+    assert_eq!(after["metadata"]["labels"][keys::OWNER_NAME], "b");
 }
