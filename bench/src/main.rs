@@ -14,6 +14,8 @@
 //! `bench catalog-http DIRECTORY` serves a catalog over HTTP to itself, exchanges it under its readers, and prints a line
 //! for each figure.
 //!
+//! `bench extension-resolve DIRECTORY` resolves every package of a catalog, and prints how long one takes.
+//!
 //! `bench kubernetes-load URL CA-FILE TOKEN [OBJECTS WATCHERS EVENTS]` writes, lists and watches on a Kubernetes API, and
 //! prints a line for each figure.
 //!
@@ -24,6 +26,7 @@ mod bundle_render;
 mod catalog_http;
 mod catalog_load;
 mod catalog_store;
+mod extension_resolve;
 mod kubernetes_load;
 mod watch_frames;
 
@@ -50,7 +53,7 @@ fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let Some(path) = arguments.next() else {
         eprintln!(
-            "usage: bench CHART [ROUNDS] | bench bundle-render INDEX [--migrate] | bench catalog-load DIRECTORY | bench catalog-store DIRECTORY | bench catalog-http DIRECTORY | bench kubernetes-load URL CA-FILE TOKEN | bench kubernetes-growth URL CA-FILE TOKEN"
+            "usage: bench CHART [ROUNDS] | bench bundle-render INDEX [--migrate] | bench catalog-load DIRECTORY | bench catalog-store DIRECTORY | bench catalog-http DIRECTORY | bench extension-resolve DIRECTORY | bench kubernetes-load URL CA-FILE TOKEN | bench kubernetes-growth URL CA-FILE TOKEN"
         );
         return ExitCode::from(2);
     };
@@ -97,6 +100,11 @@ fn main() -> ExitCode {
         let mut text = || arguments.next().unwrap_or_default();
         let (folder, first, second) = (text(), text(), text());
         return ending(catalog_http::serve(Path::new(&folder), &first, &second));
+    }
+    if path == "extension-resolve" {
+        return ending(extension_resolve::measure(Path::new(
+            &arguments.next().unwrap_or_default(),
+        )));
     }
     if path == "catalog-load" {
         return report_catalog_load(&arguments.next().unwrap_or_default());

@@ -1,5 +1,6 @@
 //! The commands, one module each.
 
+mod adopt;
 mod approve;
 mod bundle;
 mod catalog;
@@ -57,6 +58,7 @@ pub(crate) enum Command {
     Pause(pause::Pause),
     Resume(pause::Resume),
     Approve(approve::Approve),
+    Adopt(Box<adopt::Adopt>),
     Get(get::Get),
     Status(status::Status),
     Plan(Box<plan::Plan>),
@@ -86,6 +88,7 @@ impl Command {
             Self::Uninstall(uninstall) => uninstall.run(terminal),
             Self::Pause(pause) => pause.run(terminal),
             Self::Resume(resume) => resume.run(terminal),
+            Self::Adopt(adopt) => adopt.run(terminal),
             Self::Approve(approve) => approve.run(terminal),
             Self::Get(get) => get.run(terminal),
             Self::Status(status) => status.run(terminal),
