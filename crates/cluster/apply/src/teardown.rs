@@ -7,9 +7,6 @@ use serde_json::{Value, json};
 use crate::object::{ObjectId, is_terminating, text};
 use crate::owners::{Owner, controller, references};
 
-/// The annotation of a revision that says which of its objects outlive it: `keep-crds` or `orphan`.
-pub const ON_DELETE: &str = "baton-olm.dev/on-delete";
-
 /// The label that says which program looks after an object.
 const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 
@@ -79,7 +76,7 @@ impl Survivors {
 
 fn said(set: &ClusterObjectSet) -> Option<&str> {
     let annotations = set.metadata.annotations.as_ref()?;
-    annotations.get(ON_DELETE).map(String::as_str)
+    annotations.get(keys::ON_DELETE).map(String::as_str)
 }
 
 /// Decides what is to be done about an object, given what the server has under its name.

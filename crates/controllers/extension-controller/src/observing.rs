@@ -222,7 +222,10 @@ impl<C: Catalogs> Observer<C> {
 
     fn installed_bundles(&self) -> Vec<Present> {
         let object_sets = self.index.object_sets();
-        object_sets.iter().filter_map(|object_set| present(object_set)).collect()
+        object_sets
+            .iter()
+            .filter_map(|object_set| present(object_set))
+            .collect()
     }
 
     async fn served_kinds(&self) -> Result<BTreeSet<GroupVersionKind>, kube::Error> {

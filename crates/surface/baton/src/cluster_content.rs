@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use api::ClusterCatalog;
 use catalog::reading::Source;
-use catalog::store::{BuildError, Store, StoreError};
+use catalog::store::{BuildError, Store};
 use clap::Args;
 use extension_controller::catalogs::http::Http;
 use extension_controller::catalogs::{Catalogs, ContentError};
@@ -77,26 +77,11 @@ impl ClusterContent {
             .await
             .map_err(Failure::text)?;
         std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-        Store::open_or_build(&folder, &digest, |mut writer| -> Result<Store, Unbuilt> {
+        Store::open_or_build(&folder, &digest, |mut writer| -> Result<Store, BuildError> {
             writer.push_all(Source::Files(&files))?;
             Ok(writer.finish()?)
         })
-        .map_err(|Unbuilt(cause)| cause)
-    }
-}
-
-/// Why a store could not be built, in words.
-struct Unbuilt(String);
-
-impl From<StoreError> for Unbuilt {
-    fn from(error: StoreError) -> Self {
-        Self(error.to_string())
-    }
-}
-
-impl From<BuildError> for Unbuilt {
-    fn from(error: BuildError) -> Self {
-        Self(error.to_string())
+        .map_err(|error| error.to_string())
     }
 }
 

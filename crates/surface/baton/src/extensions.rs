@@ -1,10 +1,7 @@
 //! Extensions of a cluster, as commands read, change and wait for them.
 
-use std::time::Duration;
-
 use api::cluster_extension::{BundleMetadata, ClusterExtension};
 use api::condition::{self, Condition, ConditionStatus};
-use clap::Args;
 use futures_util::TryStreamExt as _;
 use kube::api::{Api, Patch, PatchParams};
 use kube::runtime::{WatchStreamExt as _, watcher};
@@ -14,25 +11,10 @@ use serde_json::Value;
 use crate::cluster::refused;
 use crate::failure::Failure;
 use crate::terminal::Terminal;
+use crate::waiting::WaitFlags;
 
 /// Who changes extensions, as managed fields name it.
 const FIELD_MANAGER: &str = "baton";
-
-/// Whether a command waits for what it asked for.
-#[derive(Args, Clone, Copy)]
-pub(crate) struct WaitFlags {
-    /// Don't wait until the cluster has done it
-    #[arg(long)]
-    no_wait: bool,
-    /// How long to wait, in seconds
-    #[arg(
-        long,
-        value_name = "SECONDS",
-        default_value_t = 300,
-        conflicts_with = "no_wait"
-    )]
-    timeout: u64,
-}
 
 /// The extensions of a cluster.
 pub(crate) struct Extensions {
@@ -161,7 +143,7 @@ impl Extensions {
         terminal: &mut Terminal,
         judge: impl Fn(&ClusterExtension) -> Rollout,
     ) -> Result<ClusterExtension, Failure> {
-        if wait.no_wait {
+        if wait.is_declined() {
             return Ok(wanted.clone());
         }
         let name = wanted.name_any();
@@ -197,12 +179,12 @@ impl Extensions {
                 }
             }
         };
-        let ended = tokio::time::timeout(Duration::from_secs(wait.timeout), watching).await;
+        let ended = tokio::time::timeout(wait.patience(), watching).await;
         ended.unwrap_or_else(|_| {
             Err(Failure::new(format!(
                 "ClusterExtension {name:?} isn't installed after {} s{}; it goes on in the cluster: see `baton status {name}`, or \
                  wait longer with --timeout",
-                wait.timeout,
+                wait.patience().as_secs(),
                 if said.is_empty() { String::new() } else { format!(" ({said})") }
             )))
         })
@@ -210,7 +192,7 @@ impl Extensions {
 
     /// Waits until an extension is gone with all its objects.
     pub(crate) async fn wait_gone(&self, name: &str, wait: WaitFlags) -> Result<(), Failure> {
-        if wait.no_wait {
+        if wait.is_declined() {
             return Ok(());
         }
         let gone = kube::runtime::wait::await_condition(
@@ -218,13 +200,13 @@ impl Extensions {
             name,
             |object: Option<&ClusterExtension>| object.is_none(),
         );
-        match tokio::time::timeout(Duration::from_secs(wait.timeout), gone).await {
+        match tokio::time::timeout(wait.patience(), gone).await {
             Ok(ended) => ended
                 .map(drop)
                 .map_err(|error| Failure::new(format!("cannot watch ClusterExtension {name:?}: {error}"))),
             Err(_) => Err(Failure::new(format!(
                 "ClusterExtension {name:?} isn't gone after {} s; see what is left with `baton status {name}`",
-                wait.timeout
+                wait.patience().as_secs()
             ))),
         }
     }

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use bundle::files::BundleFiles;
 use catalog::objects::Catalog;
 use catalog::reading;
+use catalog_controller::fetch::CONFIGS_LABEL;
 use clap::Args;
 use gotemplate::format::quoted;
 use image::Descriptor;
@@ -24,8 +25,6 @@ use crate::failure::Failure;
 use crate::named_source::NamedSource;
 use crate::progress::Bars;
 
-/// The label that says where a catalog lies in its image.
-pub(crate) const CONFIGS_LABEL: &str = "operators.operatorframework.io.index.configs.v1";
 /// The label that every bundle image has.
 const PACKAGE_LABEL: &str = "operators.operatorframework.io.bundle.package.v1";
 /// The label of catalogs in the old database form.

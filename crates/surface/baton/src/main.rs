@@ -26,6 +26,7 @@ mod output;
 mod progress;
 mod runtime;
 mod terminal;
+mod waiting;
 mod written_files;
 
 use std::path::Path;

@@ -194,7 +194,9 @@ impl Watches {
         let mut index = self.index();
         let holders = match index.objects.get_mut(&id) {
             // What one of several revisions has seen, the others may not have.
-            Some(held) if held.by.len() == 1 && version.is_some_and(|version| version <= held.seen) => return id,
+            Some(held) if held.by.len() == 1 && version.is_some_and(|version| version <= held.seen) => {
+                return id;
+            }
             Some(held) => {
                 held.heard = version.unwrap_or(u64::MAX);
                 held.settled = None;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use api::ClusterCatalog;
 use catalog::reading::Source;
-use catalog::store::{BuildError, Store, StoreError};
+use catalog::store::{BuildError, Store};
 use image::digest::Digest;
 use image::reference::Reference;
 
@@ -79,32 +79,15 @@ impl Http {
         drop(file);
         let folder = folder.to_path_buf();
         let build = move || {
-            Store::open_or_build(&folder, &digest, |mut writer| -> Result<Store, Unbuilt> {
-                writer
-                    .push_all(Source::Directory(place.path()))
-                    .map_err(Unbuilt::from)?;
-                writer.finish().map_err(Unbuilt::from)
+            Store::open_or_build(&folder, &digest, |mut writer| -> Result<Store, BuildError> {
+                writer.push_all(Source::Directory(place.path()))?;
+                Ok(writer.finish()?)
             })
-            .map_err(|Unbuilt(cause)| cause)
+            .map_err(|fault| fault.to_string())
         };
         tokio::task::spawn_blocking(build)
             .await
             .map_err(|fault| fault.to_string())?
-    }
-}
-
-/// Why a store could not be built, in words.
-struct Unbuilt(String);
-
-impl From<StoreError> for Unbuilt {
-    fn from(fault: StoreError) -> Self {
-        Self(fault.to_string())
-    }
-}
-
-impl From<BuildError> for Unbuilt {
-    fn from(fault: BuildError) -> Self {
-        Self(fault.to_string())
     }
 }
 

@@ -15,12 +15,13 @@ use serde_json::{Value, json};
 
 use crate::cluster::refused;
 use crate::commands::install::told as told_installed;
-use crate::extensions::{Extensions, WaitFlags};
+use crate::extensions::Extensions;
 use crate::failure::Failure;
 use crate::observed_cluster::{self, ObservationFlags};
 use crate::output::{OutputFlag, columns};
 use crate::runtime;
 use crate::terminal::Terminal;
+use crate::waiting::WaitFlags;
 
 /// The API of OLM v0.
 const CLASSIC: (&str, &str) = ("operators.coreos.com", "v1alpha1");

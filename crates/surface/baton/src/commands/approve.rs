@@ -7,11 +7,12 @@ use serde_json::json;
 
 use crate::cluster::ClusterAccess;
 use crate::commands::install::told;
-use crate::extensions::{Extensions, WaitFlags};
+use crate::extensions::Extensions;
 use crate::failure::Failure;
 use crate::output::OutputFlag;
 use crate::runtime;
 use crate::terminal::Terminal;
+use crate::waiting::WaitFlags;
 
 /// Approves the version that an extension waits to go to.
 #[derive(Args)]

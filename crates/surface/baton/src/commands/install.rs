@@ -18,12 +18,13 @@ use kube::api::{Api, PostParams};
 use serde_json::{Map, Value};
 
 use crate::cluster::refused;
-use crate::extensions::{Extensions, WaitFlags};
+use crate::extensions::Extensions;
 use crate::failure::Failure;
 use crate::observed_cluster::ObservationFlags;
 use crate::output::OutputFlag;
 use crate::runtime;
 use crate::terminal::Terminal;
+use crate::waiting::WaitFlags;
 
 /// The largest file of settings that is read.
 const MAX_SETTINGS_BYTES: u64 = 3 << 20;

@@ -9,11 +9,12 @@ use serde_json::json;
 
 use crate::cluster::{ClusterAccess, refused};
 use crate::commands::install::told;
-use crate::extensions::{Extensions, WaitFlags};
+use crate::extensions::Extensions;
 use crate::failure::Failure;
 use crate::output::OutputFlag;
 use crate::runtime;
 use crate::terminal::Terminal;
+use crate::waiting::WaitFlags;
 
 /// Takes an extension back to a version that was rolled out before, and keeps it there.
 #[derive(Args)]

@@ -5,10 +5,11 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use crate::cluster::ClusterAccess;
-use crate::extensions::{Extensions, WaitFlags};
+use crate::extensions::Extensions;
 use crate::failure::Failure;
 use crate::runtime;
 use crate::terminal::Terminal;
+use crate::waiting::WaitFlags;
 
 /// Removes an extension and what it installed, and waits until all is gone.
 #[derive(Args)]

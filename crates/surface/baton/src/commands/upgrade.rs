@@ -6,11 +6,12 @@ use serde_json::{Value, json};
 
 use crate::cluster::ClusterAccess;
 use crate::commands::install::{only_catalog, told};
-use crate::extensions::{Extensions, WaitFlags};
+use crate::extensions::Extensions;
 use crate::failure::Failure;
 use crate::output::OutputFlag;
 use crate::runtime;
 use crate::terminal::Terminal;
+use crate::waiting::WaitFlags;
 
 /// Changes which version an extension should have, and waits until it has it.
 #[derive(Args)]

@@ -1,7 +1,5 @@
 //! `baton catalog add`: a catalog image for the cluster, and the wait until it is served.
 
-use std::time::Duration;
-
 use api::cluster_catalog::{CatalogSource, ClusterCatalog, ClusterCatalogSpec, ImageSource};
 use api::condition::{self, ConditionStatus};
 use api::keys;
@@ -15,6 +13,7 @@ use crate::failure::Failure;
 use crate::output::OutputFlag;
 use crate::runtime;
 use crate::terminal::Terminal;
+use crate::waiting::WaitFlags;
 
 /// How often a tag is looked up where nothing else is said, in minutes.
 const POLL_MINUTES: u32 = 10;
@@ -40,17 +39,8 @@ pub(crate) struct Add {
     /// A label, as KEY=VALUE, for the selectors of extensions; may be repeated
     #[arg(long, value_name = "LABEL")]
     label: Vec<String>,
-    /// Don't wait until it is served
-    #[arg(long)]
-    no_wait: bool,
-    /// How long to wait, in seconds
-    #[arg(
-        long,
-        value_name = "SECONDS",
-        default_value_t = 300,
-        conflicts_with = "no_wait"
-    )]
-    timeout: u64,
+    #[command(flatten)]
+    wait: WaitFlags,
     #[command(flatten)]
     access: ClusterAccess,
     #[command(flatten)]
@@ -73,15 +63,16 @@ impl Add {
                     made.map_err(|error| refused(&format!("make ClusterCatalog {:?}", self.name), error))?
                 }
             };
-            if self.no_wait {
+            if self.wait.is_declined() {
                 return self.output.print(terminal, &made, told);
             }
             let waiting = wait_served(&catalogs, &self.name, terminal);
-            let served = tokio::time::timeout(Duration::from_secs(self.timeout), waiting).await;
+            let served = tokio::time::timeout(self.wait.patience(), waiting).await;
             let served = served.map_err(|_| {
                 Failure::new(format!(
                     "ClusterCatalog {0:?} isn't served after {1} s; the cluster goes on trying: see `baton get catalogs {0} -o yaml`",
-                    self.name, self.timeout
+                    self.name,
+                    self.wait.patience().as_secs()
                 ))
             })??;
             self.output.print(terminal, &served, told)

@@ -13,7 +13,7 @@ use image::layer::{Compression, LayerFiles};
 
 use crate::binaries::Binaries;
 use crate::failure::Failure;
-use crate::images::CONFIGS_LABEL;
+use catalog_controller::fetch::CONFIGS_LABEL;
 
 /// Where catalogs lie in their image.
 const CONFIGS: &str = "configs";

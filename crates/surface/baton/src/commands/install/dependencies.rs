@@ -17,10 +17,11 @@ use serde_json::json;
 
 use super::{make_namespace, only_catalog};
 use crate::cluster::refused;
-use crate::extensions::{Extensions, WaitFlags};
+use crate::extensions::Extensions;
 use crate::failure::Failure;
 use crate::observed_cluster::{self, ObservationFlags};
 use crate::terminal::Terminal;
+use crate::waiting::WaitFlags;
 
 /// Plans what an extension needs, shows it, and installs it unless it is only tried.
 pub(super) async fn install(

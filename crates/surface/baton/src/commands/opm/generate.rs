@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use gotemplate::format::quoted;
 
-use crate::images::CONFIGS_LABEL;
 use crate::terminal::Terminal;
+use catalog_controller::fetch::CONFIGS_LABEL;
 
 use super::command::{Arguments, Command, Invocation};
 use super::ending::Ending;

@@ -1,0 +1,33 @@
+//! Whether and how long commands wait until the cluster has done what they asked for.
+
+use std::time::Duration;
+
+use clap::Args;
+
+/// Whether a command waits for what it asked for.
+#[derive(Args, Clone, Copy)]
+pub(crate) struct WaitFlags {
+    /// Don't wait until the cluster has done it
+    #[arg(long)]
+    no_wait: bool,
+    /// How long to wait, in seconds
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 300,
+        conflicts_with = "no_wait"
+    )]
+    timeout: u64,
+}
+
+impl WaitFlags {
+    /// Whether nobody waits.
+    pub(crate) fn is_declined(self) -> bool {
+        self.no_wait
+    }
+
+    /// How long is waited.
+    pub(crate) fn patience(self) -> Duration {
+        Duration::from_secs(self.timeout)
+    }
+}
