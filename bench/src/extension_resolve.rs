@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use catalog::reading::{self, Source};
 use catalog::store::StoreWriter;
-use resolve::package::{Package, Releases};
+use extension_controller::packages::Packages;
 use resolve::request::{Request, UpgradePolicy};
 use resolve::resolution::{BrokenCatalogs, Offer, OfferState, resolve};
 
@@ -22,10 +22,11 @@ pub(crate) fn measure(directory: &Path) -> Result<(), Box<dyn Error>> {
     let store = writer.finish()?;
     let names: Vec<String> = store.packages().map(|meta| meta.name().to_owned()).collect();
     let mut times = Vec::new();
+    let packages = Packages::default();
     for round in 0..=ROUNDS {
         for name in &names {
             let begin = Instant::now();
-            let package = Package::read(&store, name, Releases::Stated)?;
+            let package = packages.read(&store, name)?;
             let request = Request {
                 package: name.clone(),
                 version: None,
@@ -36,7 +37,7 @@ pub(crate) fn measure(directory: &Path) -> Result<(), Box<dyn Error>> {
             let offers = [Offer {
                 catalog: "catalog",
                 priority: 0,
-                state: OfferState::Read(package.as_ref()),
+                state: OfferState::Read(package.as_deref()),
             }];
             let resolved = resolve(&request, &offers, BrokenCatalogs::Skip);
             let time = begin.elapsed().as_secs_f64() * 1e3;

@@ -10,7 +10,7 @@
 //! - [`snapshot`], [`choosing`], [`deciding`]: what is seen and what is decided, without a client and without a clock
 //! - [`settings`], [`window`]: what annotations ask for
 //! - [`standing`], [`revisions`], [`status`], [`preflight`]: what decisions are made of
-//! - [`catalogs`], [`bundles`], [`observing`], [`acting`], [`departure`], [`adoption`]: the world outside
+//! - [`catalogs`], [`packages`], [`bundles`], [`observing`], [`acting`], [`departure`], [`adoption`]: the world outside
 //! - [`controller`], [`index`], [`queue`], [`leader`], [`metrics`]: what keeps it going
 
 pub mod acting;
@@ -27,6 +27,7 @@ pub mod leader;
 pub mod metrics;
 pub mod notice;
 pub mod observing;
+pub mod packages;
 pub mod preflight;
 pub mod queue;
 pub mod reconciling;

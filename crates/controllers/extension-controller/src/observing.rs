@@ -1,7 +1,7 @@
 //! Reads what decisions are made of, and only reads.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use api::cluster_catalog::AvailabilityMode;
 use api::cluster_object_set::LifecycleState;
@@ -18,7 +18,6 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{Api, ListParams};
 use kube::runtime::watcher::Event;
 use resolve::dependencies::{DEPENDENCY_PROPERTIES, GroupVersionKind, Inventory, Present};
-use resolve::package::{Package, Releases};
 use resolve::resolution::BrokenCatalogs;
 use resolve::selection::Selection;
 use serde_json::Value;
@@ -30,6 +29,7 @@ use crate::choosing::{Choice, Target};
 use crate::deciding::change;
 use crate::failure::{Failure, words};
 use crate::index::Index;
+use crate::packages::Packages;
 use crate::preflight;
 use crate::revisions::Change;
 use crate::snapshot::{Content, NoContent, SeenCatalog, SeenPackage, Snapshot};
@@ -54,6 +54,8 @@ pub struct Observer<C> {
     pub(crate) without_release: Mutex<HashSet<String>>,
     /// By the extension: what was chosen when the newest revision was found to hold it.
     settled: Mutex<HashMap<String, Settled>>,
+    /// What was read of catalogs.
+    packages: Packages,
 }
 
 /// What the comparison of a bundle with the newest revision depends on: as long as it stays, so does the answer.
@@ -108,6 +110,7 @@ impl<C: Catalogs> Observer<C> {
             system_namespace,
             without_release: Mutex::default(),
             settled: Mutex::default(),
+            packages: Packages::default(),
         }
     }
 
@@ -176,8 +179,8 @@ impl<C: Catalogs> Observer<C> {
             return SeenPackage::Broken(fault.to_string());
         }
         match self.catalogs.content(catalog).await {
-            Ok(store) => match Package::read(&store, package, Releases::Stated) {
-                Ok(package) => SeenPackage::Read(package.map(Arc::new)),
+            Ok(store) => match self.packages.read(&store, package) {
+                Ok(package) => SeenPackage::Read(package),
                 Err(fault) => SeenPackage::Broken(fault.to_string()),
             },
             Err(fault) => SeenPackage::Broken(fault.to_string()),

@@ -61,7 +61,7 @@ impl ClusterContent {
     }
 
     /// Fetches the image that a catalog serves.
-    async fn from_image(&self, catalog: &ClusterCatalog) -> Result<Store, String> {
+    async fn fetch_image(&self, catalog: &ClusterCatalog) -> Result<Store, String> {
         let reference = catalog.resolved_reference().unwrap_or_default();
         let digest = Reference::parse(reference)
             .map_err(|error| error.to_string())?
@@ -92,7 +92,7 @@ impl Catalogs for ClusterContent {
             Err(error @ ContentError::NotServed(_)) => return Err(error),
             Err(error) => error,
         };
-        match self.from_image(catalog).await {
+        match self.fetch_image(catalog).await {
             Ok(store) => Ok(Arc::new(store)),
             Err(cause) => Err(ContentError::NotFetched {
                 catalog: catalog.name_any(),

@@ -278,18 +278,20 @@ mod tests {
             }
             rollout(&extension, 2)
         };
-        use ConditionStatus::{False, True};
-        assert_eq!(say(True, True, "Succeeded", 2), Rollout::Done);
         assert_eq!(
-            say(True, True, "Succeeded", 1),
+            say(ConditionStatus::True, ConditionStatus::True, "Succeeded", 2),
+            Rollout::Done
+        );
+        assert_eq!(
+            say(ConditionStatus::True, ConditionStatus::True, "Succeeded", 1),
             Rollout::Underway("waiting for the controller to see the change".to_owned())
         );
         assert_eq!(
-            say(True, True, "RollingOut", 2),
+            say(ConditionStatus::True, ConditionStatus::True, "RollingOut", 2),
             Rollout::Underway("RollingOut: so it is".to_owned())
         );
         assert_eq!(
-            say(False, False, "Blocked", 2),
+            say(ConditionStatus::False, ConditionStatus::False, "Blocked", 2),
             Rollout::Stopped("Blocked: so it is".to_owned())
         );
     }

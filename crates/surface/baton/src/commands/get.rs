@@ -30,13 +30,13 @@ pub(crate) struct Get {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum What {
-    /// ClusterCatalogs
+    /// The `ClusterCatalog`s
     #[value(alias = "catalog", alias = "clustercatalogs", alias = "clustercatalog")]
     Catalogs,
-    /// ClusterExtensions
+    /// The `ClusterExtension`s
     #[value(alias = "extension", alias = "clusterextensions", alias = "clusterextension")]
     Extensions,
-    /// ClusterObjectSets
+    /// The `ClusterObjectSet`s
     #[value(alias = "revision", alias = "clusterobjectsets", alias = "clusterobjectset")]
     Revisions,
 }

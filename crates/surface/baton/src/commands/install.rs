@@ -31,6 +31,7 @@ const MAX_SETTINGS_BYTES: u64 = 3 << 20;
 
 /// Installs a package of the cluster's catalogs, and waits until it is there.
 #[derive(Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Install {
     /// The package to install
     #[arg(value_name = "PACKAGE")]
@@ -137,7 +138,7 @@ impl Install {
                         upgrade_constraint_policy: UpgradeConstraintPolicy::default(),
                     }),
                 },
-                install: self.skip_crd_upgrade_safety.then(|| InstallSpec {
+                install: self.skip_crd_upgrade_safety.then_some(InstallSpec {
                     preflight: Some(Preflight {
                         definition_upgrade_safety: Some(DefinitionUpgradeSafety {
                             enforcement: Enforcement::None,

@@ -53,14 +53,12 @@ impl Status {
             // Watching first: what changes while the tree is read must not be missed.
             let mut changes = std::pin::pin!(changes(&client));
             self.show(&client, terminal).await?;
-            while self.watch {
-                if changes.next().await.is_none() {
-                    break;
-                }
-                while tokio::time::timeout(REDRAW_AFTER, changes.next())
-                    .await
-                    .is_ok_and(|change| change.is_some())
-                {}
+            if !self.watch {
+                return Ok(());
+            }
+            while changes.next().await.is_some() {
+                // Changes come in bursts: the tree is drawn when one is over.
+                while let Ok(Some(())) = tokio::time::timeout(REDRAW_AFTER, changes.next()).await {}
                 terminal.print(b"\n")?;
                 self.show(&client, terminal).await?;
             }

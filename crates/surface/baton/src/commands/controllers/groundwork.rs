@@ -18,7 +18,7 @@ use crate::failure::Failure;
 const FIELD_MANAGER: &str = "baton";
 
 /// How long a definition may take until the API server serves it.
-const ESTABLISHED_WITHIN: Duration = Duration::from_secs(60);
+const ESTABLISHED_WITHIN: Duration = Duration::from_mins(1);
 
 /// Writes what is missing or old. Where `with_definitions` is false, somebody else has written the definitions.
 pub(super) async fn lay(client: &Client, namespace: &str, with_definitions: bool) -> Result<(), Failure> {

@@ -1,6 +1,7 @@
 //! What a package needs, installed before it.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use api::cluster_extension::{CatalogFilter, ClusterExtensionSpec, ExtensionSource};
 use api::{ClusterCatalog, ClusterExtension};
@@ -89,15 +90,12 @@ pub(super) async fn install(
         let existing = known
             .iter()
             .find(|known| package_of(known) == Some(install.package.as_str()));
-        let wanted = match existing {
-            Some(existing) => {
-                let change = json!({"spec": {"source": {"catalog": {"version": version}}}});
-                extensions.change(&existing.name_any(), &change).await?
-            }
-            None => {
-                make_namespace(observer.client.clone(), &install.package).await?;
-                extensions.create(&dependency(install, version), false).await?
-            }
+        let wanted = if let Some(existing) = existing {
+            let change = json!({"spec": {"source": {"catalog": {"version": version}}}});
+            extensions.change(&existing.name_any(), &change).await?
+        } else {
+            make_namespace(observer.client.clone(), &install.package).await?;
+            extensions.create(&dependency(install, version), false).await?
         };
         extensions.wait_installed(&wanted, wait, terminal).await?;
     }
@@ -154,11 +152,11 @@ fn told(install: &Install<'_>) -> String {
         install.catalog
     );
     if let Some(before) = &install.replaces {
-        text.push_str(&format!(", in place of {before}"));
+        let _ = write!(text, ", in place of {before}");
     }
     if !install.needed_by.is_empty() {
         let by: Vec<String> = install.needed_by.iter().map(quoted).collect();
-        text.push_str(&format!(", which {} needs", by.join(", ")));
+        let _ = write!(text, ", which {} needs", by.join(", "));
     }
     text
 }

@@ -16,7 +16,7 @@ pub(super) fn draw(tree: &ExtensionTree, all: bool) -> String {
         "{}: {} {version} in {}",
         tree.name, tree.package, tree.namespace
     );
-    let mut lines: Vec<(String, Vec<(String, Vec<String>)>)> = Vec::new();
+    let mut lines: Vec<(String, Vec<PhaseLines>)> = Vec::new();
     for kind in ["Installed", "Progressing", "Available", "Deprecated"] {
         let found = tree.conditions.iter().find(|condition| condition.kind == kind);
         // Nobody wants to read in each tree that nothing is deprecated.
@@ -46,6 +46,9 @@ pub(super) fn draw(tree: &ExtensionTree, all: bool) -> String {
     }
     text
 }
+
+/// The line of a phase, and those of its objects.
+type PhaseLines = (String, Vec<String>);
 
 fn branches(is_last: bool) -> (&'static str, &'static str) {
     if is_last {
@@ -80,7 +83,7 @@ fn revision_line(revision: &RevisionTree) -> String {
     format!("revision {} ({}) {state}", revision.name, revision.version)
 }
 
-fn phase_lines(revision: &RevisionTree, all: bool) -> Vec<(String, Vec<String>)> {
+fn phase_lines(revision: &RevisionTree, all: bool) -> Vec<PhaseLines> {
     let mut lines = Vec::new();
     if let Some(cause) = &revision.unreadable {
         lines.push((format!("its objects aren't known: {cause}"), Vec::new()));

@@ -1,5 +1,7 @@
 //! The owners of an object, each with what it says of the next.
 
+use std::fmt::Write as _;
+
 use api::cluster_extension::ClusterExtension;
 use api::cluster_object_set::ClusterObjectSet;
 use api::{condition, keys};
@@ -185,12 +187,9 @@ pub(super) fn told(ownership: &Ownership) -> String {
     let mut text = format!("{}\n", ownership.object);
     for (depth, owner) in ownership.owners.iter().enumerate() {
         let indent = "   ".repeat(depth);
-        text.push_str(&format!(
-            "{indent}└─ belongs to {} ({})\n",
-            owner.name, owner.because
-        ));
+        let _ = writeln!(text, "{indent}└─ belongs to {} ({})", owner.name, owner.because);
         if let Some(state) = &owner.state {
-            text.push_str(&format!("{indent}   {state}\n"));
+            let _ = writeln!(text, "{indent}   {state}");
         }
     }
     if ownership.owners.is_empty() {
@@ -202,7 +201,7 @@ pub(super) fn told(ownership: &Ownership) -> String {
         .map(|writer| format!("{} ({})", writer.manager, writer.operation))
         .collect();
     if !writers.is_empty() {
-        text.push_str(&format!("fields written by {}\n", writers.join(", ")));
+        let _ = writeln!(text, "fields written by {}", writers.join(", "));
     }
     text
 }
