@@ -10,7 +10,7 @@ use std::sync::Arc;
 use expression::rules::Compiled;
 use kinds::columns::custom::Columns;
 use schema::structural::definition::is_condition_true;
-use schema::structural::{self, metadata, name_rules};
+use schema::structural::{self, embedded, metadata, name_rules};
 use schema::{FieldError, FieldPath, Schema};
 use serde_json::Value;
 use version::api_version_priority;
@@ -35,6 +35,8 @@ pub struct CustomKind {
     pub document: Arc<Value>,
     /// The schema of the version that is stored.
     pub stored_schema: Arc<Schema>,
+    /// Whether the version that is stored has resources inside resources.
+    pub has_embedded: bool,
     /// The rules of the version that is stored.
     pub rules: Arc<Compiled>,
     /// Whether the status is written apart.
@@ -93,6 +95,15 @@ impl CustomKind {
     /// Fills in the defaults of the stored version.
     pub fn default_stored(&self, object: &mut Value) {
         schema::structural::default(&self.stored_schema, object);
+    }
+
+    /// Brings the metadata of resources inside an object into the form in which it is stored.
+    pub fn settle(&self, object: &mut Value) {
+        if self.has_embedded {
+            let dropped = metadata::Malformed::Drop;
+            // With what can't be read left out nothing is left to fail.
+            let _ = embedded::coerce(&self.stored_schema, object, false, dropped, &FieldPath::root());
+        }
     }
 
     /// Removes what a client may not set on a new object.
@@ -284,6 +295,7 @@ pub fn resources(definition: &Value) -> Vec<Resource> {
     };
     let identity: Arc<str> = identity(definition).into();
     let stored_schema = Arc::new(read(stored));
+    let has_embedded = embedded::describes_embedded(&stored_schema);
     let rules = Arc::new(Compiled::new(&stored_schema, true));
     let served_versions: Vec<String> = versions
         .iter()
@@ -326,6 +338,7 @@ pub fn resources(definition: &Value) -> Vec<Resource> {
             schema: Arc::new(read(version)),
             document: Arc::new(version["schema"]["openAPIV3Schema"].clone()),
             stored_schema: stored_schema.clone(),
+            has_embedded,
             rules: rules.clone(),
             has_status,
             scale,

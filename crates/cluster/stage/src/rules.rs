@@ -83,6 +83,14 @@ pub fn validate_update(
     }
 }
 
+/// Brings an object that passed all checks into the form in which it is stored. Checks see what an apply made of it, as
+/// those of a real server do.
+pub fn settle(resource: &Resource, object: &mut Value) {
+    if let Nature::Custom(custom) = &resource.nature {
+        custom.settle(object);
+    }
+}
+
 /// Returns what a person should know about an object that is allowed.
 pub fn warnings(resource: &Resource, new: &Value, old: Option<&Value>) -> Vec<String> {
     match &resource.nature {

@@ -30,7 +30,7 @@ pub fn coerce(
 }
 
 /// Returns whether the schema describes an embedded resource anywhere; the values of others needn't be walked.
-fn describes_embedded(schema: &Schema) -> bool {
+pub fn describes_embedded(schema: &Schema) -> bool {
     schema.embedded_resource
         || schema
             .properties

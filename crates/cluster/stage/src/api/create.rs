@@ -111,7 +111,8 @@ impl Api {
             )
             .written_with(options);
             self.admission.validate(&review).await?;
-            let candidate = review.into_object();
+            let mut candidate = review.into_object();
+            rules::settle(&place.resource, &mut candidate);
             if !candidate.metadata_text("resourceVersion").is_empty() {
                 return Err(Status::refusal(
                     http::StatusCode::INTERNAL_SERVER_ERROR,

@@ -173,6 +173,7 @@ impl Api {
         .written_with(options);
         self.admission.validate(&review).await?;
         let mut new = review.into_object();
+        rules::settle(&place.resource, &mut new);
 
         // The store sets the version; a write that changes nothing is none.
         if crate::api::fields::same_but_for_times(&mut new, &old) {
