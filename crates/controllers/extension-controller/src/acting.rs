@@ -95,6 +95,7 @@ impl Actor<'_> {
     ///
     /// With the first that can't be done.
     pub async fn write(&self, plan: &Plan) -> Result<(), ActError> {
+        self.own_what_was_left().await?;
         for write in &plan.writes {
             match write {
                 Write::Delete(name) => self.delete(name).await?,
@@ -139,6 +140,8 @@ impl Actor<'_> {
             }
         }
         let name = next.object_set.name();
+        // An answer that gets lost leaves a revision without its Secrets.
+        self.index.secrets_are_owed_to(name);
         let made = match self.apply(&next.object_set).await {
             Ok(made) => made,
             // Its phases can't change: another one has the name, which the watch hasn't told yet.
@@ -155,7 +158,20 @@ impl Actor<'_> {
             Err(fault) => return Err(ActError::Create(fault)),
         };
         self.object_set_written(made.clone());
-        self.own_secrets(&made).await.map_err(ActError::Own)
+        self.own_secrets(&made).await.map_err(ActError::Own)?;
+        self.index.secrets_are_given_to(name);
+        Ok(())
+    }
+
+    /// Gives Secrets to revisions that were made without getting them.
+    async fn own_what_was_left(&self) -> Result<(), ActError> {
+        for name in self.index.revisions_without_secrets() {
+            if let Some(object_set) = self.index.object_set(&name) {
+                self.own_secrets(&object_set).await.map_err(ActError::Own)?;
+                self.index.secrets_are_given_to(&name);
+            }
+        }
+        Ok(())
     }
 
     async fn apply(&self, object_set: &ClusterObjectSet) -> Result<ClusterObjectSet, kube::Error> {

@@ -112,9 +112,38 @@ pub struct Index {
     extensions: RwLock<Kept<ClusterExtension>>,
     object_sets: RwLock<Kept<ClusterObjectSet>>,
     catalogs: RwLock<Kept<ClusterCatalog>>,
+    /// The revisions that were made, or perhaps made, and didn't get their Secrets yet.
+    without_secrets: RwLock<BTreeSet<String>>,
 }
 
 impl Index {
+    /// Takes note that a revision is being made, and that its Secrets are its own only later.
+    pub fn secrets_are_owed_to(&self, revision: &str) {
+        let mut owed = self
+            .without_secrets
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        owed.insert(revision.to_owned());
+    }
+
+    /// Takes note that a revision got its Secrets.
+    pub fn secrets_are_given_to(&self, revision: &str) {
+        let mut owed = self
+            .without_secrets
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        owed.remove(revision);
+    }
+
+    /// Returns the revisions that have still to get their Secrets.
+    pub fn revisions_without_secrets(&self) -> Vec<String> {
+        let owed = self
+            .without_secrets
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        owed.iter().cloned().collect()
+    }
+
     /// Takes what a watch of extensions saw.
     pub fn extension_seen(&self, event: Event<ClusterExtension>) -> Vec<Concern> {
         let mut kept = self.extensions.write().unwrap_or_else(PoisonError::into_inner);
