@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use hyper_util::client::proxy::matcher::Matcher;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 
@@ -37,17 +38,55 @@ impl ClusterAccess {
                 Failure::new(format!("cannot use the kubeconfig {}: {error}", file.display()))
             };
             let kubeconfig = Kubeconfig::read_from(file).map_err(named)?;
-            return Config::from_custom_kubeconfig(kubeconfig, &options)
-                .await
-                .map_err(named);
+            return configured(kubeconfig, &options).await.map_err(named);
         }
-        match Config::from_kubeconfig(&options).await {
+        let found = match Kubeconfig::read() {
+            Ok(kubeconfig) => configured(kubeconfig, &options).await,
+            Err(error) => Err(error),
+        };
+        match found {
             Ok(config) => Ok(config),
             // Without a context that was asked for, a pod's own identity is as good.
             Err(error) if self.context.is_none() => Config::incluster().map_err(|_| nowhere(&error)),
             Err(error) => Err(nowhere(&error)),
         }
     }
+}
+
+async fn configured(kubeconfig: Kubeconfig, options: &KubeConfigOptions) -> Result<Config, KubeconfigError> {
+    let own_proxy = own_proxy(&kubeconfig, options.context.as_deref());
+    let mut config = Config::from_custom_kubeconfig(kubeconfig, options).await?;
+    // The library holds NO_PROXY against the proxy in place of the server.
+    let proxy = own_proxy.or_else(|| proxy_of_environment(&config));
+    config.proxy_url = match proxy {
+        Some(proxy) => Some(proxy.parse().map_err(KubeconfigError::ParseProxyUrl)?),
+        None => None,
+    };
+    Ok(config)
+}
+
+/// The proxy that the kubeconfig names for its cluster.
+fn own_proxy(kubeconfig: &Kubeconfig, context: Option<&str>) -> Option<String> {
+    let context = context.or(kubeconfig.current_context.as_deref())?;
+    let named = kubeconfig.contexts.iter().find(|named| named.name == context)?;
+    let cluster = &named.context.as_ref()?.cluster;
+    let named = kubeconfig.clusters.iter().find(|named| named.name == *cluster)?;
+    let proxy = named.cluster.as_ref()?.proxy_url.clone()?;
+    (!proxy.is_empty()).then_some(proxy)
+}
+
+/// The proxy that the environment names for all servers, unless this one is to be reached without.
+fn proxy_of_environment(config: &Config) -> Option<String> {
+    let host = config.cluster_url.host().unwrap_or_default();
+    let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
+    // As for kubectl, no proxy leads to this machine.
+    if host == "localhost" || address.is_ok_and(|address| address.is_loopback()) {
+        return None;
+    }
+    Matcher::from_env().intercept(&config.cluster_url)?;
+    ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok().filter(|proxy| !proxy.is_empty()))
 }
 
 fn nowhere(error: &KubeconfigError) -> Failure {

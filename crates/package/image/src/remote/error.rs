@@ -2,6 +2,7 @@
 
 use std::error::Error;
 
+use hyper_util::client::proxy::matcher::Matcher;
 use oci_client::errors::{OciDistributionError, OciErrorCode};
 
 use crate::content::ContentError;
@@ -287,6 +288,12 @@ impl Context<'_> {
             return RemoteError::Certificate { registry, cause };
         }
         if error.is_connect() || error.is_builder() || error.is_redirect() {
+            let proxy = error.url().filter(|_| error.is_connect()).and_then(proxy_before);
+            let cause = match proxy {
+                // The word that people know from Go's client, and what it failed to reach.
+                Some(proxy) => format!("proxyconnect tcp {proxy}: {cause}"),
+                None => cause,
+            };
             RemoteError::Unreachable { registry, cause }
         } else {
             RemoteError::BrokenOff { registry, cause }
@@ -385,6 +392,13 @@ fn shortened(text: &str) -> String {
     } else {
         short
     }
+}
+
+/// The address of the proxy that the environment puts before a server.
+fn proxy_before(server: &reqwest::Url) -> Option<String> {
+    let server = server.as_str().parse().ok()?;
+    let proxy = Matcher::from_env().intercept(&server)?;
+    Some(proxy.uri().authority()?.to_string())
 }
 
 /// The innermost cause says what happened; the layers around it only say where.
