@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The one package outside the house that tests of its crates may use: it hands them recorded data.
-const TEST_SUPPORT: &str = "corpus";
+/// The packages outside the house that tests of its crates may use: recorded data, and a real Kubernetes to compare with.
+const TEST_SUPPORT: [&str; 2] = ["corpus", "contract"];
 
 /// The house as the document draws it, from the ground up.
 #[derive(Debug)]
@@ -131,7 +131,7 @@ impl House {
         dependency["path"].as_str()?;
         let target = dependency["name"].as_str().unwrap_or_default();
         let Room { floor, name, .. } = &self.rooms[place];
-        if target == TEST_SUPPORT && dependency["kind"] == "dev" {
+        if TEST_SUPPORT.contains(&target) && dependency["kind"] == "dev" {
             return None;
         }
         let Some(other) = self.place(target) else {
@@ -231,7 +231,7 @@ fn sound() -> Vec<Value> {
         package(
             "crates/text/words",
             "words",
-            &[("serde", None, false), (TEST_SUPPORT, Some("dev"), true)],
+            &[("serde", None, false), (TEST_SUPPORT[0], Some("dev"), true)],
         ),
         package("crates/text/lines", "lines", &[("words", None, true)]),
         package(
@@ -267,12 +267,14 @@ fn looking_up_is_found_in_every_kind_of_dependency() {
 
 #[test]
 fn test_support_is_for_tests_only() {
-    let mut packages = sound();
-    packages[1] = package("crates/text/lines", "lines", &[(TEST_SUPPORT, None, true)]);
-    assert_eq!(
-        violations(&packages),
-        ["lines uses corpus, which is not part of the house"]
-    );
+    for support in TEST_SUPPORT {
+        let mut packages = sound();
+        packages[1] = package("crates/text/lines", "lines", &[(support, None, true)]);
+        assert_eq!(
+            violations(&packages),
+            [format!("lines uses {support}, which is not part of the house")]
+        );
+    }
 }
 
 #[test]

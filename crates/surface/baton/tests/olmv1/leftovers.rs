@@ -1,0 +1,83 @@
+//! What may be in a cluster after a rollout, however it went: nothing twice, nothing astray, nothing lost.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::reference::Reference;
+use crate::scenario::Scenario;
+
+/// Checks that an extension has exactly these revisions, all but the last archived; that each Secret is referred to and
+/// each reference leads to one; and that every object of the last revision is there once, as written, under its control.
+pub(crate) async fn is_tidy(scenario: &Scenario, revisions: usize) -> Result<(), String> {
+    let name = scenario.name();
+    let mut sets = scenario.revisions_of(&name).await?;
+    sets.sort_by_key(|set| set["spec"]["revision"].as_i64());
+    let described: Vec<String> = sets
+        .iter()
+        .map(|set| format!("{} {}", set["metadata"]["name"], set["spec"]["lifecycleState"]))
+        .collect();
+    let expected: Vec<String> = (1..=revisions)
+        .map(|number| {
+            let state = if number == revisions { "Active" } else { "Archived" };
+            format!("\"{name}-{number}\" \"{state}\"")
+        })
+        .collect();
+    if described != expected {
+        return Err(format!("the revisions are {described:?}, not {expected:?}"));
+    }
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let referred: BTreeSet<String> = sets
+        .iter()
+        .flat_map(|set| set["spec"]["phases"].as_array().into_iter().flatten())
+        .flat_map(|phase| phase["objects"].as_array().into_iter().flatten())
+        .map(|entry| text(&entry["ref"]["name"]))
+        .collect();
+    let secrets = scenario.secrets_of(&name).await?;
+    let present: BTreeSet<String> = secrets
+        .iter()
+        .map(|secret| text(&secret["metadata"]["name"]))
+        .collect();
+    if referred != present {
+        return Err(format!("referred to are {referred:?}, and there are {present:?}"));
+    }
+    for secret in &secrets {
+        let owner = &secret["metadata"]["ownerReferences"][0]["uid"];
+        if !sets.iter().any(|set| set["metadata"]["uid"] == *owner) {
+            return Err(format!(
+                "Secret {} is owned by nobody that is there",
+                secret["metadata"]["name"]
+            ));
+        }
+    }
+    let last = sets.last().ok_or("there are no revisions")?;
+    let objects = scenario
+        .objects_of(&Reference::olm(
+            "ClusterObjectSet",
+            &text(&last["metadata"]["name"]),
+        ))
+        .await?;
+    for object in &objects {
+        let reference = Reference::of(object);
+        let live = scenario.kubernetes().read(&reference).await?;
+        let owners = live["metadata"]["ownerReferences"].as_array();
+        let controllers: Vec<&Value> = owners
+            .into_iter()
+            .flatten()
+            .filter(|owner| owner["controller"] == true)
+            .collect();
+        if controllers.len() != 1
+            || controllers
+                .iter()
+                .any(|owner| owner["uid"] != last["metadata"]["uid"])
+        {
+            return Err(format!("{reference} is controlled by {controllers:?}"));
+        }
+        for field in ["data", "rules"] {
+            if object[field] != live[field] {
+                return Err(format!("{reference} has {field} {}", live[field]));
+            }
+        }
+    }
+    Ok(())
+}

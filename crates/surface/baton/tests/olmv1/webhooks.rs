@@ -1,0 +1,214 @@
+//! Scenarios 6 and 64: operators with webhooks. Their bundles are the real ones; what their Pods would do is done here.
+
+use std::path::Path;
+
+use base64::Engine as _;
+use serde_json::{Value, json};
+
+use crate::bundles::{Contents, Files};
+use crate::images::Entry;
+use crate::reference::Reference;
+use crate::scenario::Scenario;
+use crate::webhook_server::{Answer, Reserved, WebhookServer, leads_here};
+
+type Outcome = Result<(), String>;
+
+/// Reads a bundle and moves its webhooks to a port of the test.
+fn bundle(folder: &Path, port: u16) -> Result<Files, String> {
+    let mut files = Files::new();
+    for part in ["manifests", "metadata"] {
+        let entries = std::fs::read_dir(folder.join(part)).map_err(|error| error.to_string())?;
+        for entry in entries {
+            let entry = entry.map_err(|error| error.to_string())?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let text = std::fs::read(entry.path()).map_err(|error| error.to_string())?;
+            let mut object = goyaml::to_value(&text).map_err(|error| format!("{name}: {error}"))?;
+            if object["kind"] == "ClusterServiceVersion" {
+                move_to(&mut object, port);
+            }
+            files.insert(format!("{part}/{name}"), object.to_string().into_bytes());
+        }
+    }
+    Ok(files)
+}
+
+fn move_to(service_version: &mut Value, port: u16) {
+    let spec = &mut service_version["spec"];
+    for webhook in spec["webhookdefinitions"].as_array_mut().into_iter().flatten() {
+        webhook["targetPort"] = port.into();
+    }
+    let deployments = spec["install"]["spec"]["deployments"].as_array_mut();
+    for deployment in deployments.into_iter().flatten() {
+        let pod = &mut deployment["spec"]["template"]["spec"];
+        for container in pod["containers"].as_array_mut().into_iter().flatten() {
+            container["ports"] = json!([{"containerPort": port}]);
+        }
+    }
+}
+
+/// Installs a bundle and becomes its operator as soon as there is a certificate for it.
+async fn installed(
+    scenario: &Scenario,
+    folder: &Path,
+    version: &'static str,
+    deployment: &str,
+    answer: Answer,
+) -> Result<WebhookServer, String> {
+    let reserved = Reserved::any().await?;
+    let contents = Contents::of_files(bundle(folder, reserved.port)?);
+    scenario
+        .prepare(&[Entry::new(version, "alpha", contents)])
+        .await?;
+    scenario.apply(&scenario.extension()).await?;
+    let namespace = scenario.namespace();
+    let collection = Reference::namespaced("cert-manager.io/v1", "Certificate", &namespace, "").collection();
+    let name = scenario
+        .kubernetes()
+        .until_all(&collection, "", crate::kubernetes::PATIENCE, |certificates| {
+            let certificate = certificates.first().ok_or("there is no Certificate")?;
+            let name = certificate["spec"]["secretName"].as_str();
+            Ok(name.ok_or("the Certificate names no Secret")?.to_owned())
+        })
+        .await?;
+    let secret = Reference::namespaced("v1", "Secret", &namespace, &name);
+    let secret = scenario.kubernetes().until_there(&secret).await?;
+    let server = reserved.serve(&secret, answer)?;
+    let deployment = Reference::namespaced("apps/v1", "Deployment", &namespace, deployment);
+    leads_here(scenario, &deployment).await?;
+    scenario.is_installed(&scenario.reference()).await?;
+    Ok(server)
+}
+
+/// What the webhook operator answers.
+fn webhook_operator(path: &str, request: &Value) -> Value {
+    if path == "/convert" {
+        let wanted = request["desiredAPIVersion"].as_str().unwrap_or_default();
+        let objects = request["objects"].as_array().into_iter().flatten();
+        let converted: Vec<Value> = objects.map(|object| converted(object, wanted)).collect();
+        return json!({"result": {"status": "Success"}, "convertedObjects": converted});
+    }
+    let spec = &request["object"]["spec"];
+    if path.starts_with("/mutate") {
+        let patch = json!([{"op": "add", "path": "/spec/mutate", "value": true}]);
+        let patch = base64::engine::general_purpose::STANDARD.encode(patch.to_string());
+        return json!({"allowed": true, "patchType": "JSONPatch", "patch": patch});
+    }
+    if spec["valid"] == true {
+        return json!({"allowed": true});
+    }
+    let message = format!(
+        "WebhookTest.webhook.operators.coreos.io {} is invalid: spec.valid: Invalid value: false: Spec.Valid must be true",
+        request["name"]
+    );
+    json!({"allowed": false, "status": {"code": 422, "reason": "Invalid", "message": message}})
+}
+
+fn converted(object: &Value, wanted: &str) -> Value {
+    let mut converted = object.clone();
+    if object["apiVersion"] != wanted {
+        converted["spec"] = if wanted.ends_with("/v2") {
+            json!({"conversion": object["spec"]})
+        } else {
+            object["spec"]["conversion"].clone()
+        };
+        converted["apiVersion"] = wanted.into();
+    }
+    converted
+}
+
+/// 6
+pub(crate) async fn an_operator_with_webhooks_converts_and_refuses(scenario: Scenario) -> Outcome {
+    let Some(corpus) = corpus::open("olmv1") else {
+        return Ok(());
+    };
+    let folder = corpus.join("olmv1-corpus/render/bundles-extra/webhook-operator.v0.0.1");
+    let _operator = installed(
+        &scenario,
+        &folder,
+        "0.0.1",
+        "webhook-operator-controller-manager",
+        webhook_operator,
+    )
+    .await?;
+    let test = |name: &str, valid: bool| {
+        json!({"apiVersion": "webhook.operators.coreos.io/v1", "kind": "WebhookTest",
+            "metadata": {"name": name, "namespace": scenario.namespace()}, "spec": {"valid": valid}})
+    };
+    let refused = scenario.kubernetes().create(&test("wrong", false)).await?;
+    let words = "Invalid value: false: Spec.Valid must be true";
+    if refused.code < 400 || !refused.message().contains(words) {
+        return Err(format!(
+            "what isn't valid is told {} {}",
+            refused.code,
+            refused.message()
+        ));
+    }
+    scenario
+        .kubernetes()
+        .create(&test("right", true))
+        .await?
+        .successful("what is valid is refused")?;
+    for (version, expected) in [
+        ("v2", json!({"conversion": {"valid": true, "mutate": true}})),
+        ("v1", json!({"valid": true, "mutate": true})),
+    ] {
+        let api_version = format!("webhook.operators.coreos.io/{version}");
+        let reference = Reference::namespaced(&api_version, "WebhookTest", &scenario.namespace(), "right");
+        let read = scenario.kubernetes().read(&reference).await?;
+        if read["spec"] != expected {
+            return Err(format!("as {version} it reads {}", read["spec"]));
+        }
+    }
+    Ok(())
+}
+
+/// What the telegraf operator answers: a second container for Pods that ask for it.
+fn telegraf_operator(_path: &str, request: &Value) -> Value {
+    let annotations = request["object"]["metadata"]["annotations"].as_object();
+    let is_asked = annotations.is_some_and(|annotations| {
+        annotations
+            .keys()
+            .any(|key| key.starts_with("telegraf.influxdata.com/"))
+    });
+    if !is_asked || request["operation"] != "CREATE" {
+        return json!({"allowed": true});
+    }
+    let container = json!({"name": "telegraf", "image": "docker.io/library/telegraf:1.22"});
+    let patch = json!([{"op": "add", "path": "/spec/containers/-", "value": container}]);
+    let patch = base64::engine::general_purpose::STANDARD.encode(patch.to_string());
+    json!({"allowed": true, "patchType": "JSONPatch", "patch": patch})
+}
+
+/// 64
+pub(crate) async fn an_operator_adds_a_container_to_pods(scenario: Scenario) -> Outcome {
+    let Some(corpus) = corpus::open("catalog") else {
+        return Ok(());
+    };
+    let folder = corpus.join("catalog-corpus/bundles/telegraf-operator/1.3.6");
+    let operator = installed(
+        &scenario,
+        &folder,
+        "1.3.6",
+        "telegraf-operator",
+        telegraf_operator,
+    )
+    .await?;
+    let pod = json!({"apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": "my-pod", "namespace": scenario.namespace(),
+            "annotations": {"telegraf.influxdata.com/port": "8080"}},
+        "spec": {"containers": [{"name": "httpd", "image": "busybox:1.36"}]}});
+    let made = scenario
+        .kubernetes()
+        .create(&pod)
+        .await?
+        .successful("cannot make a Pod")?;
+    let count = made["spec"]["containers"].as_array().map_or(0, Vec::len);
+    if count != 2 {
+        return Err(format!("the Pod has {count} containers"));
+    }
+    // Its webhook is asked about every Pod of the cluster: it has to be gone before its operator is.
+    scenario.kubernetes().delete(&scenario.reference()).await?;
+    scenario.kubernetes().until_gone(&scenario.reference()).await?;
+    drop(operator);
+    Ok(())
+}
