@@ -225,10 +225,10 @@ pub(crate) async fn what_a_new_revision_lacks_goes(scenario: Scenario) -> Outcom
             .until(&Reference::of(object), |live| {
                 let owners = live.and_then(|live| live["metadata"]["ownerReferences"].as_array());
                 let uid = &first["metadata"]["uid"];
-                match owners.is_some_and(|owners| owners.iter().any(|owner| owner["uid"] == *uid)) {
-                    true => Err("it is still owned by the first revision".to_owned()),
-                    false => Ok(()),
+                if owners.is_some_and(|owners| owners.iter().any(|owner| owner["uid"] == *uid)) {
+                    return Err("it is still owned by the first revision".to_owned());
                 }
+                Ok(())
             })
             .await?;
     }
