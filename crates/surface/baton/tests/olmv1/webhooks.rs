@@ -1,12 +1,14 @@
 //! Scenarios 6 and 64: operators with webhooks. Their bundles are the real ones; what their Pods would do is done here.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use serde_json::{Value, json};
 
 use crate::bundles::{Contents, Files};
 use crate::images::Entry;
+use crate::kubernetes::PATIENCE;
 use crate::reference::Reference;
 use crate::scenario::Scenario;
 use crate::webhook_server::{Answer, Reserved, WebhookServer, leads_here};
@@ -116,6 +118,22 @@ fn converted(object: &Value, wanted: &str) -> Value {
     converted
 }
 
+/// Tries until it holds: an API server takes its time to see the certificate by which a webhook is trusted.
+async fn patiently<Attempt>(attempt: impl Fn(usize) -> Attempt) -> Outcome
+where
+    Attempt: Future<Output = Outcome>,
+{
+    let begin = Instant::now();
+    let mut number = 1;
+    loop {
+        match attempt(number).await {
+            Err(_) if begin.elapsed() < PATIENCE => tokio::time::sleep(Duration::from_millis(300)).await,
+            outcome => return outcome,
+        }
+        number += 1;
+    }
+}
+
 /// 6
 pub(crate) async fn an_operator_with_webhooks_converts_and_refuses(scenario: Scenario) -> Outcome {
     let Some(corpus) = corpus::open("olmv1") else {
@@ -130,6 +148,10 @@ pub(crate) async fn an_operator_with_webhooks_converts_and_refuses(scenario: Sce
         webhook_operator,
     )
     .await?;
+    patiently(|number| converts_and_refuses(&scenario, number)).await
+}
+
+async fn converts_and_refuses(scenario: &Scenario, number: usize) -> Outcome {
     let test = |name: &str, valid: bool| {
         json!({"apiVersion": "webhook.operators.coreos.io/v1", "kind": "WebhookTest",
             "metadata": {"name": name, "namespace": scenario.namespace()}, "spec": {"valid": valid}})
@@ -143,9 +165,10 @@ pub(crate) async fn an_operator_with_webhooks_converts_and_refuses(scenario: Sce
             refused.message()
         ));
     }
+    let name = format!("right-{number}");
     scenario
         .kubernetes()
-        .create(&test("right", true))
+        .create(&test(&name, true))
         .await?
         .successful("what is valid is refused")?;
     for (version, expected) in [
@@ -153,7 +176,7 @@ pub(crate) async fn an_operator_with_webhooks_converts_and_refuses(scenario: Sce
         ("v1", json!({"valid": true, "mutate": true})),
     ] {
         let api_version = format!("webhook.operators.coreos.io/{version}");
-        let reference = Reference::namespaced(&api_version, "WebhookTest", &scenario.namespace(), "right");
+        let reference = Reference::namespaced(&api_version, "WebhookTest", &scenario.namespace(), &name);
         let read = scenario.kubernetes().read(&reference).await?;
         if read["spec"] != expected {
             return Err(format!("as {version} it reads {}", read["spec"]));
@@ -193,22 +216,23 @@ pub(crate) async fn an_operator_adds_a_container_to_pods(scenario: Scenario) -> 
         telegraf_operator,
     )
     .await?;
-    let pod = json!({"apiVersion": "v1", "kind": "Pod",
-        "metadata": {"name": "my-pod", "namespace": scenario.namespace(),
-            "annotations": {"telegraf.influxdata.com/port": "8080"}},
-        "spec": {"containers": [{"name": "httpd", "image": "busybox:1.36"}]}});
-    let made = scenario
-        .kubernetes()
-        .create(&pod)
-        .await?
-        .successful("cannot make a Pod")?;
-    let count = made["spec"]["containers"].as_array().map_or(0, Vec::len);
-    if count != 2 {
-        return Err(format!("the Pod has {count} containers"));
-    }
+    patiently(|number| adds_a_container(&scenario, number)).await?;
     // Its webhook is asked about every Pod of the cluster: it has to be gone before its operator is.
     scenario.kubernetes().delete(&scenario.reference()).await?;
     scenario.kubernetes().until_gone(&scenario.reference()).await?;
     drop(operator);
     Ok(())
+}
+
+async fn adds_a_container(scenario: &Scenario, number: usize) -> Outcome {
+    let pod = json!({"apiVersion": "v1", "kind": "Pod",
+            "metadata": {"name": format!("my-pod-{number}"), "namespace": scenario.namespace(),
+                "annotations": {"telegraf.influxdata.com/port": "8080"}},
+            "spec": {"containers": [{"name": "httpd", "image": "busybox:1.36"}]}});
+    let made = scenario.kubernetes().create(&pod).await?;
+    let made = made.successful("cannot make a Pod")?;
+    match made["spec"]["containers"].as_array().map_or(0, Vec::len) {
+        2 => Ok(()),
+        count => Err(format!("the Pod has {count} containers")),
+    }
 }
