@@ -6,12 +6,16 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use regex::Regex;
 
 /// How long a command may take before it is stopped; `timeout` of the shell's own tools does it.
 const PATIENCE: Duration = Duration::from_secs(90);
+
+/// How long a reading command is repeated until it prints what the session says: controllers need their time, and on a
+/// busy machine more of it.
+const SETTLING: Duration = Duration::from_secs(20);
 
 /// One command of a session, and what it printed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +24,16 @@ pub struct Step {
     pub command: String,
     /// What it printed, with what differs from run to run replaced.
     pub output: String,
+}
+
+impl Step {
+    /// Whether the command only reads, so that it may be given again without changing what follows.
+    pub fn only_reads(&self) -> bool {
+        self.command.split([';', '&']).all(|part| {
+            let mut words = part.split_whitespace();
+            words.next() == Some("kubectl") && matches!(words.next(), Some("get" | "describe" | "wait"))
+        })
+    }
 }
 
 /// Where a session is played.
@@ -41,6 +55,22 @@ impl Stand {
             programs: programs.to_vec(),
             folder,
         })
+    }
+
+    /// Plays a step and returns what it printed; a step that only reads is played again until it prints what it should,
+    /// as the controllers of a cluster take their time.
+    pub fn play(&self, step: &Step) -> std::io::Result<Step> {
+        let until = Instant::now() + SETTLING;
+        loop {
+            let output = self.run(&step.command)?;
+            if output == step.output || !step.only_reads() || Instant::now() >= until {
+                return Ok(Step {
+                    command: step.command.clone(),
+                    output,
+                });
+            }
+            std::thread::sleep(Duration::from_millis(500));
+        }
     }
 
     /// Runs a command and returns what it printed, with what differs from run to run replaced.

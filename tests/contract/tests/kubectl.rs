@@ -29,18 +29,25 @@ fn is_stages_own(file: &Path) -> bool {
     std::fs::read_to_string(file).is_ok_and(|text| text.starts_with("# stage's own"))
 }
 
-fn play(stand: &Stand, file: &Path) -> (String, Vec<Step>, Vec<Step>) {
+fn play(stand: &Stand, file: &Path, record: bool) -> (String, Vec<Step>, Vec<Step>) {
     let text = std::fs::read_to_string(file).expect("a readable session");
     let comment = text.find("$ ").map_or("", |first| &text[..first]).to_owned();
     let expected = session::read(&text);
-    let mut seen = Vec::new();
-    for step in &expected {
-        let output = stand.run(&step.command).expect("a command that runs");
-        seen.push(Step {
-            command: step.command.clone(),
-            output,
-        });
-    }
+    let seen = expected
+        .iter()
+        .map(|step| {
+            if record {
+                let output = stand.run(&step.command)?;
+                Ok(Step {
+                    command: step.command.clone(),
+                    output,
+                })
+            } else {
+                stand.play(step)
+            }
+        })
+        .collect::<std::io::Result<Vec<Step>>>()
+        .expect("commands that run");
     (comment, expected, seen)
 }
 
@@ -57,8 +64,9 @@ async fn a_session_on_stage_reads_as_on_a_real_cluster() {
         let mut failures = Vec::new();
         for file in sessions() {
             let stand = Stand::new(&kubeconfig, std::slice::from_ref(&kubectl)).expect("a stand");
-            let (comment, expected, seen) = play(&stand, &file);
-            if record && is_stages_own(&file) {
+            let record = record && is_stages_own(&file);
+            let (comment, expected, seen) = play(&stand, &file, record);
+            if record {
                 std::fs::write(&file, session::write(&comment, &seen)).expect("a written session");
                 continue;
             }
@@ -101,7 +109,7 @@ async fn the_sessions_are_those_of_a_real_cluster() {
         let mut differing = Vec::new();
         for file in sessions().into_iter().filter(|file| !is_stages_own(file)) {
             let stand = Stand::new(&kubeconfig, std::slice::from_ref(&kubectl)).expect("a stand");
-            let (comment, expected, seen) = play(&stand, &file);
+            let (comment, expected, seen) = play(&stand, &file, record);
             if record {
                 std::fs::write(&file, session::write(&comment, &seen)).expect("a written session");
                 continue;
