@@ -66,7 +66,7 @@ pub const APPROVAL: &str = "baton-olm.dev/approval";
 /// The version that somebody approved.
 pub const APPROVE: &str = "baton-olm.dev/approve";
 
-/// The version that waits, and for what; written by the controller.
+/// The version that waits; written by the controller.
 pub const WAITING: &str = "baton-olm.dev/waiting";
 
 /// Whether an extension is left as it is: `true` or `false`.

@@ -16,15 +16,16 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use kube::Client;
 use kube::api::{Api, ListParams, Patch, PatchParams};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::content::{self, Content, ContentError, SecretState, owner_of};
 use crate::object::{ObjectId, text};
+use crate::refusal::{is_conflict, is_not_found, words};
 use crate::revision::conclusion::Conclusion;
 use crate::revision::report::{PhaseReport, Standing};
 use crate::revision::{self, Observed, Outcome, Seen, Snapshot, Step};
 use crate::teardown::Survivors;
-use server::{Server, Trouble, is_conflict, is_not_found, words};
+use server::{Server, Trouble};
 use watches::Watches;
 
 /// How many objects of a phase are read or written at once: a server has others to serve.
@@ -168,18 +169,19 @@ impl Engine {
     }
 
     /// Reads what a revision holds.
-    async fn content(&self, set: &ClusterObjectSet) -> Result<Content, ContentError> {
-        let names = content::secrets_of(set, &self.system_namespace);
-        let reading = names.into_iter().map(|(namespace, name)| async move {
-            let secrets: Api<Secret> = Api::namespaced(self.server.client.clone(), &namespace);
-            let state = match secrets.get(&name).await {
-                Ok(secret) => SecretState::Found(Box::new(secret)),
-                Err(error) => SecretState::Unreadable(words(&error)),
-            };
-            ((namespace, name), state)
-        });
-        let kept: BTreeMap<_, _> = stream::iter(reading).buffer_unordered(AT_ONCE).collect().await;
-        content::read(set, &kept, &self.system_namespace)
+    pub async fn content(&self, set: &ClusterObjectSet) -> Result<Content, ContentError> {
+        content_of(&self.server.client, set, &self.system_namespace).await
+    }
+
+    /// Reads what the server has under the name of an object; none also where it doesn't know the kind.
+    pub async fn live(&self, id: &ObjectId) -> Result<Option<Value>, Error> {
+        match self.server.get(id).await {
+            Ok(live) => Ok(live),
+            Err(Trouble::Unserved(_)) => Ok(None),
+            Err(Trouble::Stale(message) | Trouble::Invalid(message) | Trouble::Failed(message)) => {
+                Err(Error::Objects(format!("getting {id}: {message}")))
+            }
+        }
     }
 
     /// Sees what the server has of a phase's objects, as far as that is not known.
@@ -321,6 +323,25 @@ impl Engine {
             }),
         }
     }
+}
+
+/// Reads what a revision holds, from itself and from its Secrets; those without a namespace are in the system's.
+pub async fn content_of(
+    client: &Client,
+    set: &ClusterObjectSet,
+    system_namespace: &str,
+) -> Result<Content, ContentError> {
+    let names = content::secrets_of(set, system_namespace);
+    let reading = names.into_iter().map(|(namespace, name)| async move {
+        let secrets: Api<Secret> = Api::namespaced(client.clone(), &namespace);
+        let state = match secrets.get(&name).await {
+            Ok(secret) => SecretState::Found(Box::new(secret)),
+            Err(error) => SecretState::Unreadable(words(&error)),
+        };
+        ((namespace, name), state)
+    });
+    let kept: BTreeMap<_, _> = stream::iter(reading).buffer_unordered(AT_ONCE).collect().await;
+    content::read(set, &kept, system_namespace)
 }
 
 /// Returns whether a revision was archived and let go of everything: there is nothing left to do or to say.

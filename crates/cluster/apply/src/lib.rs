@@ -23,6 +23,7 @@ pub mod object;
 pub mod owners;
 pub mod phases;
 pub mod probes;
+pub mod refusal;
 pub mod revision;
 pub mod secrets;
 pub mod teardown;

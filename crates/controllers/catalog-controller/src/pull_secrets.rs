@@ -80,7 +80,7 @@ pub struct GlobalSecrets {
 }
 
 /// Reads the credentials for a catalog: first those of its own Secret, then the global ones.
-pub(crate) async fn read(
+pub async fn read(
     client: &Client,
     own: Option<&str>,
     global: &GlobalSecrets,

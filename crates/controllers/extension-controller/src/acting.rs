@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use api::{ClusterExtension, ClusterObjectSet, keys};
+use apply::refusal::{is_already_there, is_invalid, is_not_found, words};
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::core::PartialObjectMeta;
@@ -14,7 +15,6 @@ use serde_json::{Value, json};
 use thiserror::Error;
 
 use crate::deciding::{Plan, Write};
-use crate::failure::words;
 use crate::index::{Concern, Index};
 use crate::revisions::{NewRevision, revision_owner};
 
@@ -63,19 +63,6 @@ pub struct Actor<'a> {
     pub system_namespace: &'a str,
 }
 
-/// Returns whether the API server said that something isn't there.
-pub fn is_missing(fault: &kube::Error) -> bool {
-    matches!(fault, kube::Error::Api(status) if status.code == 404)
-}
-
-fn is_there_already(fault: &kube::Error) -> bool {
-    matches!(fault, kube::Error::Api(status) if status.code == 409 && status.reason == "AlreadyExists")
-}
-
-fn is_invalid(fault: &kube::Error) -> bool {
-    matches!(fault, kube::Error::Api(status) if status.code == 422)
-}
-
 impl Actor<'_> {
     /// Takes note of a revision as it was written.
     pub fn object_set_written(&self, object_set: ClusterObjectSet) {
@@ -116,7 +103,7 @@ impl Actor<'_> {
     async fn delete(&self, name: &str) -> Result<(), ActError> {
         let object_sets: Api<ClusterObjectSet> = Api::all(self.client.clone());
         match object_sets.delete(name, &DeleteParams::background()).await {
-            Err(fault) if !is_missing(&fault) => Err(ActError::Collect(fault)),
+            Err(fault) if !is_not_found(&fault) => Err(ActError::Collect(fault)),
             _ => Ok(()),
         }
     }
@@ -130,7 +117,7 @@ impl Actor<'_> {
         let secrets: Api<Secret> = Api::namespaced(self.client.clone(), self.system_namespace);
         for secret in &next.secrets {
             match secrets.create(&PostParams::default(), secret).await {
-                Err(fault) if !is_there_already(&fault) => {
+                Err(fault) if !is_already_there(&fault) => {
                     return Err(ActError::Secret {
                         name: secret.metadata.name.clone().unwrap_or_default(),
                         cause: fault,
@@ -259,7 +246,7 @@ impl Actor<'_> {
     ) -> Result<(), kube::Error> {
         let name = secret.metadata.name.as_deref().unwrap_or_default();
         match secrets.delete(name, &DeleteParams::default()).await {
-            Err(fault) if !is_missing(&fault) => Err(fault),
+            Err(fault) if !is_not_found(&fault) => Err(fault),
             _ => Ok(()),
         }
     }
@@ -291,7 +278,7 @@ impl Actor<'_> {
                 .await;
             match written {
                 Ok(written) => self.extension_written(written),
-                Err(fault) if is_missing(&fault) => return Ok(()),
+                Err(fault) if is_not_found(&fault) => return Ok(()),
                 Err(fault) => return Err(fault),
             }
         }
@@ -304,7 +291,7 @@ impl Actor<'_> {
                 .await;
             match written {
                 Ok(written) => self.extension_written(written),
-                Err(fault) if is_missing(&fault) => {}
+                Err(fault) if is_not_found(&fault) => {}
                 Err(fault) => return Err(fault),
             }
         }
@@ -330,7 +317,7 @@ impl Actor<'_> {
                 self.extension_written(written.clone());
                 Ok(Some(written))
             }
-            Err(fault) if is_missing(&fault) => Ok(None),
+            Err(fault) if is_not_found(&fault) => Ok(None),
             Err(fault) => Err(fault),
         }
     }

@@ -12,6 +12,7 @@ use bundle::files::BundleFiles;
 use bundle::registry::{PROPERTIES_ANNOTATION, RegistryBundle};
 use bundle::rendering::certificates::{CertManager, CertificateProvider, ServiceCa};
 use bundle::rendering::configuration::{Gates, ManifestsError, manifests};
+use futures_util::future::BoxFuture;
 use image::content::ContentStore;
 use image::manifest::host_architecture;
 use image::reference::Reference;
@@ -52,7 +53,7 @@ impl Certificates {
 }
 
 /// Gives the way to registries, anew for each image: mirrors and credentials may have changed.
-pub type Remotes = Arc<dyn Fn() -> Result<Arc<Remote>, String> + Send + Sync>;
+pub type Remotes = Arc<dyn Fn() -> BoxFuture<'static, Result<Arc<Remote>, String>> + Send + Sync>;
 
 /// Fetches bundles.
 pub struct Bundles {
@@ -100,7 +101,7 @@ impl Bundles {
             return Ok(bundle);
         }
         let pulling = |fault: &dyn fmt::Display| NoContent::Pull(Failure::passing(fault));
-        let remote = (self.remotes)().map_err(|fault| pulling(&fault))?;
+        let remote = (self.remotes)().await.map_err(|fault| pulling(&fault))?;
         let pulled = remote
             .pull(&self.store, &reference, host_architecture())
             .await

@@ -345,8 +345,13 @@ impl<C: Catalogs> World<C> {
     async fn object_set(&self, name: String) -> Again {
         match self.engine.reconcile(&name).await {
             Ok(next) => next.after.map_or(Again::WhenChanged, Again::After),
+            // What became of objects is in the conditions.
+            Err(fault @ apply::engine::Error::Objects(_)) => {
+                tracing::debug!(name, %fault, "the revision could not be brought further");
+                Again::AfterFailure
+            }
             Err(fault) => {
-                tracing::debug!(name, %fault, "the revision could not be looked after");
+                tracing::warn!(name, %fault, "the revision could not be looked after; trying again");
                 Again::AfterFailure
             }
         }

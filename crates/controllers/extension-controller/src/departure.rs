@@ -5,11 +5,12 @@
 
 use api::cluster_object_set::LifecycleState;
 use api::{ClusterExtension, ClusterObjectSet, keys};
+use apply::refusal::{is_not_found, words};
 use kube::api::{Api, DeleteParams, Patch, PatchParams};
 use serde_json::json;
 
-use crate::acting::{Actor, is_missing};
-use crate::failure::{Failure, words};
+use crate::acting::Actor;
+use crate::failure::Failure;
 use crate::settings::{OnDelete, Settings};
 
 /// How far a deletion is.
@@ -116,7 +117,7 @@ async fn release(
             .await?;
     }
     match object_sets.delete(live.name(), &DeleteParams::background()).await {
-        Err(fault) if !is_missing(&fault) => Err(fault),
+        Err(fault) if !is_not_found(&fault) => Err(fault),
         _ => Ok(Departure::Waiting),
     }
 }

@@ -84,14 +84,6 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Returns what the API server said, without what the client adds to it.
-pub fn words(fault: &kube::Error) -> String {
-    match fault {
-        kube::Error::Api(status) if !status.message.is_empty() => status.message.clone(),
-        other => other.to_string(),
-    }
-}
-
 /// Takes the addresses of single connections out of an error, so that the same error twice reads the same.
 pub fn without_addresses(text: &str) -> String {
     static CONNECTION: LazyLock<Option<Regex>> = LazyLock::new(|| {

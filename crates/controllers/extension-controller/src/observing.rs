@@ -7,12 +7,12 @@ use api::cluster_catalog::AvailabilityMode;
 use api::cluster_object_set::LifecycleState;
 use api::condition::is_true;
 use api::{ClusterCatalog, ClusterExtension, ClusterObjectSet, keys};
-use apply::content::{SecretName, SecretState, secrets_of};
 use apply::definition_safety;
+use apply::engine::content_of;
+use apply::refusal::words;
 use catalog::objects::Property;
 use image::reference::Reference;
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{Api, ListParams};
@@ -27,7 +27,7 @@ use crate::bundles::Bundles;
 use crate::catalogs::{Catalogs, ContentError};
 use crate::choosing::{Choice, Target};
 use crate::deciding::change;
-use crate::failure::{Failure, words};
+use crate::failure::Failure;
 use crate::index::Index;
 use crate::packages::Packages;
 use crate::preflight;
@@ -320,16 +320,8 @@ impl<C: Catalogs> Observer<C> {
 
     /// Returns the objects of a revision, from wherever they are kept.
     pub async fn objects_of(&self, object_set: &ClusterObjectSet) -> Result<Vec<Value>, String> {
-        let mut kept: BTreeMap<SecretName, SecretState> = BTreeMap::new();
-        for (namespace, name) in secrets_of(object_set, &self.system_namespace) {
-            let secrets: Api<Secret> = Api::namespaced(self.client.clone(), &namespace);
-            let state = match secrets.get(&name).await {
-                Ok(secret) => SecretState::Found(Box::new(secret)),
-                Err(fault) => SecretState::Unreadable(words(&fault)),
-            };
-            kept.insert((namespace, name), state);
-        }
-        let content = apply::content::read(object_set, &kept, &self.system_namespace)
+        let content = content_of(&self.client, object_set, &self.system_namespace)
+            .await
             .map_err(|fault| fault.to_string())?;
         let phases = content.phases.into_iter();
         Ok(phases

@@ -51,7 +51,7 @@ pub async fn reconcile<C: Catalogs>(
             Ok(Some(finalized)) => finalized,
             Ok(None) => return Reconciled::quietly(Again::WhenChanged),
             Err(fault) => {
-                tracing::debug!(extension = extension.name(), %fault, "the finalizer can't be set");
+                tracing::warn!(extension = extension.name(), %fault, "the finalizer can't be set; trying again");
                 return Reconciled::quietly(Again::Soon);
             }
         },
@@ -62,7 +62,7 @@ pub async fn reconcile<C: Catalogs>(
     let again = match actor.report(&finalized, &plan).await {
         Ok(()) => plan.again,
         Err(fault) => {
-            tracing::debug!(extension = extension.name(), %fault, "the status can't be written");
+            tracing::warn!(extension = extension.name(), %fault, "the status can't be written; trying again");
             Again::Soon
         }
     };
@@ -117,7 +117,7 @@ async fn delete<C: Catalogs>(
         Ok(Departure::Done) => match actor.set_finalizers(extension, &finalizers).await {
             Ok(_) => Reconciled::quietly(Again::WhenChanged),
             Err(fault) => {
-                tracing::debug!(extension = extension.name(), %fault, "the finalizer can't be removed");
+                tracing::warn!(extension = extension.name(), %fault, "the finalizer can't be removed; trying again");
                 Reconciled::quietly(Again::Soon)
             }
         },

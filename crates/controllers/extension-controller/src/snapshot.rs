@@ -73,21 +73,7 @@ impl Snapshot {
 
     /// Returns what is asked of the catalogs.
     pub fn request(&self, installed: Option<&Bundle>) -> Result<Request, VersionWishError> {
-        let filter = self.filter().cloned().unwrap_or_default();
-        Ok(Request {
-            version: VersionWish::parse(&filter.version)?,
-            package: filter.package_name,
-            channels: filter.channels,
-            policy: match filter.upgrade_constraint_policy {
-                UpgradeConstraintPolicy::CatalogProvided => UpgradePolicy::CatalogProvided,
-                UpgradeConstraintPolicy::SelfCertified => UpgradePolicy::SelfCertified,
-            },
-            installed: installed.map(|bundle| Installed {
-                name: bundle.metadata.name.clone(),
-                version: bundle.metadata.version.clone(),
-                release: bundle.metadata.release.clone(),
-            }),
-        })
+        request(&self.extension, installed)
     }
 
     /// Returns what the catalogs offer.
@@ -104,6 +90,32 @@ impl Snapshot {
         });
         offers.collect()
     }
+}
+
+/// Returns what an extension asks of the catalogs, where this bundle is installed.
+///
+/// # Errors
+///
+/// If the range of versions can't be read.
+pub fn request(
+    extension: &ClusterExtension,
+    installed: Option<&Bundle>,
+) -> Result<Request, VersionWishError> {
+    let filter = extension.spec.source.catalog.clone().unwrap_or_default();
+    Ok(Request {
+        version: VersionWish::parse(&filter.version)?,
+        package: filter.package_name,
+        channels: filter.channels,
+        policy: match filter.upgrade_constraint_policy {
+            UpgradeConstraintPolicy::CatalogProvided => UpgradePolicy::CatalogProvided,
+            UpgradeConstraintPolicy::SelfCertified => UpgradePolicy::SelfCertified,
+        },
+        installed: installed.map(|bundle| Installed {
+            name: bundle.metadata.name.clone(),
+            version: bundle.metadata.version.clone(),
+            release: bundle.metadata.release.clone(),
+        }),
+    })
 }
 
 /// The content of a bundle, rendered for an extension.

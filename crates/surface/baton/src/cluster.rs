@@ -2,8 +2,11 @@
 
 use std::path::PathBuf;
 
+use apply::refusal::is_already_there;
 use clap::Args;
 use hyper_util::client::proxy::matcher::Matcher;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::api::{Api, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 
@@ -117,4 +120,24 @@ pub(crate) fn refused(doing: &str, error: kube::Error) -> Failure {
         other => other.to_string(),
     };
     Failure::new(format!("cannot {doing}: {text}"))
+}
+
+/// Makes a namespace that isn't there; says whether it did.
+pub(crate) async fn make_namespace(client: &Client, name: &str) -> Result<bool, Failure> {
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    // Looked for first: who may not make namespaces can use those that are there.
+    let there = namespaces
+        .get_opt(name)
+        .await
+        .map_err(|error| refused(&format!("read Namespace {name:?}"), error))?;
+    if there.is_some() {
+        return Ok(false);
+    }
+    let mut namespace = Namespace::default();
+    namespace.metadata.name = Some(name.to_owned());
+    match namespaces.create(&PostParams::default(), &namespace).await {
+        Ok(_) => Ok(true),
+        Err(error) if is_already_there(&error) => Ok(false),
+        Err(error) => Err(refused(&format!("make Namespace {name:?}"), error)),
+    }
 }

@@ -2,6 +2,7 @@
 
 use api::cluster_extension::{BundleMetadata, ClusterExtension};
 use api::condition::{self, Condition, ConditionStatus};
+use apply::refusal::is_already_there;
 use futures_util::TryStreamExt as _;
 use kube::api::{Api, Patch, PatchParams};
 use kube::runtime::{WatchStreamExt as _, watcher};
@@ -72,7 +73,7 @@ impl Extensions {
         };
         let name = extension.name_any();
         match self.api.create(&parameters, extension).await {
-            Err(kube::Error::Api(status)) if status.reason == "AlreadyExists" => Err(Failure::new(format!(
+            Err(error) if is_already_there(&error) => Err(Failure::new(format!(
                 "ClusterExtension {name:?} is there already; change its version with `baton upgrade {name}`, or give the new \
                  one another name with --name"
             ))),

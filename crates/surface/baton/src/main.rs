@@ -20,6 +20,7 @@ mod failure;
 mod image_platforms;
 mod images;
 mod kubeconfig;
+mod listening;
 mod named_source;
 mod observed_cluster;
 mod output;
@@ -39,7 +40,8 @@ use crate::arguments::{plain_switches, usage_error};
 use crate::commands::Command;
 use crate::terminal::Terminal;
 
-/// Makes Helm charts into operators with versions, and renders, inspects, checks and packages charts as Helm does.
+/// Makes Helm charts into operators with versions, installs and looks after operators, and renders, inspects, checks and
+/// packages charts as Helm does.
 #[derive(Parser)]
 #[command(
     name = "baton",

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 use extension_controller::bundles::{Bundles, Certificates};
 use extension_controller::observing::Observer;
+use futures_util::FutureExt as _;
 use image::policy::PolicySource;
 use resolve::resolution::BrokenCatalogs;
 
@@ -42,11 +43,14 @@ pub(crate) async fn observe(
     )?);
     let catalogs = ClusterContent::open(&flags.content, Arc::clone(&images))?;
     let store = images.store()?.clone();
-    let remotes = Arc::new(move || images.new_remote().map(Arc::new).map_err(Failure::text));
+    let remotes = move || {
+        let remote = images.new_remote().map(Arc::new).map_err(Failure::text);
+        std::future::ready(remote).boxed()
+    };
     let observer = Observer::new(
         client,
         catalogs,
-        Bundles::new(remotes, store, Certificates::CertManager),
+        Bundles::new(Arc::new(remotes), store, Certificates::CertManager),
         BrokenCatalogs::Skip,
         flags.system_namespace.clone(),
     );

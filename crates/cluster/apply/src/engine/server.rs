@@ -14,6 +14,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::object::ObjectId;
+use crate::refusal::{is_not_found, words};
 
 /// A kind that the server has.
 #[derive(Debug, Clone)]
@@ -74,22 +75,6 @@ impl Trouble {
             _ => Self::Failed(message),
         }
     }
-}
-
-/// Returns what the server said, or what kept it from saying anything.
-pub(crate) fn words(error: &kube::Error) -> String {
-    match error {
-        kube::Error::Api(status) if !status.message.is_empty() => status.message.clone(),
-        other => other.to_string(),
-    }
-}
-
-pub(crate) fn is_not_found(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Api(status) if status.code == 404)
-}
-
-pub(crate) fn is_conflict(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Api(status) if status.reason == "Conflict")
 }
 
 pub(crate) struct Server {

@@ -2,7 +2,7 @@
 
 use api::cluster_object_set::{self, ConditionEqual, FieldValue, FieldsEqual};
 use gotemplate::format::quoted;
-use goyaml::json::{Escape, to_string};
+use goyaml::json::{Escape, go_type, to_string};
 use serde_json::Value;
 
 use super::workload;
@@ -144,18 +144,6 @@ fn at<'a>(object: &'a Value, path: &str) -> Result<Option<&'a Value>, String> {
         };
     }
     Ok(Some(found))
-}
-
-fn go_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "<nil>",
-        Value::Bool(_) => "bool",
-        Value::Number(number) if number.is_f64() => "float64",
-        Value::Number(_) => "int64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
-    }
 }
 
 fn as_json(value: &Value) -> String {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use goyaml::json::go_type;
 use http::StatusCode;
 use serde_json::{Map, Value, json};
 
@@ -184,18 +185,6 @@ fn check_texts(name: &str, texts: &Map<String, Value>) -> Result<(), String> {
             "returned invalid metadata: metadata.{name}[{key}] must be a string, but is {} in converted object",
             go_type(value)
         )),
-    }
-}
-
-fn go_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "<nil>",
-        Value::Bool(_) => "bool",
-        Value::Number(number) if number.is_f64() => "float64",
-        Value::Number(_) => "int64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
     }
 }
 

@@ -12,6 +12,7 @@ use api::cluster_extension::BundleMetadata;
 use api::cluster_object_set::CollisionProtection;
 use api::condition::{self, ConditionStatus, Statement, is_true};
 use api::{ClusterExtension, ClusterObjectSet, keys};
+use apply::refusal::words;
 use flate2::read::MultiGzDecoder;
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
@@ -23,7 +24,6 @@ use thiserror::Error;
 
 use crate::acting::Actor;
 use crate::catalogs::Catalogs;
-use crate::failure::words;
 use crate::notice::Notice;
 use crate::observing::Observer;
 use crate::revisions::Desired;

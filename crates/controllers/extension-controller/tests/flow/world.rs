@@ -179,7 +179,7 @@ impl World {
         let remote = Arc::clone(&self.remote);
         let store = ContentStore::open(&self.folder.path().join("images"), 1 << 30).expect("a store");
         Bundles::new(
-            Arc::new(move || Ok(Arc::clone(&remote))),
+            Arc::new(move || Box::pin(std::future::ready(Ok(Arc::clone(&remote))))),
             store,
             Certificates::CertManager,
         )

@@ -75,12 +75,7 @@ impl Stop {
     fn wrong_type<T>(given: &Value, expected: &str) -> Result<T, Stop> {
         let given = match given {
             Value::Null => "nil",
-            Value::Bool(_) => "bool",
-            Value::Number(number) if number.is_f64() => "float64",
-            Value::Number(_) => "int64",
-            Value::String(_) => "string",
-            Value::Array(_) => "[]interface {}",
-            Value::Object(_) => "map[string]interface {}",
+            given => goyaml::json::go_type(given),
         };
         Self::fault(format!(
             "unable to parse key: interface conversion: interface {{}} is {given}, not {expected}"

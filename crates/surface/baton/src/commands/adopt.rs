@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use api::cluster_extension::{CatalogFilter, ClusterExtensionSpec, ExtensionSource};
 use api::{ClusterExtension, keys};
+use apply::engine::Engine;
+use apply::object::ObjectId;
+use apply::refusal::is_not_found;
 use clap::Args;
 use extension_controller::adoption::classic::{self, Action, ClassicInstallation, Step};
 use extension_controller::choosing::choose;
@@ -189,8 +192,11 @@ impl Adopt {
                 found.push(object);
             }
         }
+        let engine = Engine::new(client.clone(), self.observation.system_namespace.clone());
         for object in wanted {
-            found.extend(live(client, object).await?);
+            if engine.live(&ObjectId::of(object)).await?.is_some() {
+                found.push(object.clone());
+            }
         }
         Ok(found)
     }
@@ -221,25 +227,6 @@ impl Adopt {
     }
 }
 
-/// Reads an object of the cluster, if it is there.
-async fn live(client: &Client, object: &Value) -> Result<Option<Value>, Failure> {
-    let id = apply::object::ObjectId::of(object);
-    let kind = GroupVersionKind::gvk(id.group(), id.version(), &id.kind);
-    // A kind that the cluster doesn't serve has no objects.
-    let Ok((resource, capabilities)) = kube::discovery::pinned_kind(client, &kind).await else {
-        return Ok(None);
-    };
-    let objects: Api<DynamicObject> = match capabilities.scope {
-        kube::discovery::Scope::Namespaced => Api::namespaced_with(client.clone(), &id.namespace, &resource),
-        kube::discovery::Scope::Cluster => Api::all_with(client.clone(), &resource),
-    };
-    let live = objects
-        .get_opt(&id.name)
-        .await
-        .map_err(|error| refused(&format!("read {} {:?}", id.kind, id.name), error))?;
-    Ok(live.map(|_| object.clone()))
-}
-
 async fn delete(client: &Client, step: &Step, how: &DeleteParams) -> Result<(), Failure> {
     let (group, version) = step
         .api_version
@@ -252,7 +239,7 @@ async fn delete(client: &Client, step: &Step, how: &DeleteParams) -> Result<(), 
         Api::namespaced_with(client.clone(), &step.namespace, &resource)
     };
     match objects.delete(&step.name, how).await {
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        Err(error) if is_not_found(&error) => Ok(()),
         deleted => deleted
             .map(drop)
             .map_err(|error| refused(&format!("delete {} {:?}", step.kind, step.name), error)),

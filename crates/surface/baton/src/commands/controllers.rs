@@ -4,6 +4,7 @@ mod groundwork;
 mod leadership;
 mod serving;
 
+use std::io::IsTerminal as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,19 +12,22 @@ use std::time::Duration;
 
 use api::{ClusterCatalog, keys};
 use catalog::store::Store;
-use catalog_controller::pull_secrets::GlobalSecrets;
+use catalog_controller::pull_secrets::{self, GlobalSecrets};
 use clap::{Args, ValueEnum};
-use extension_controller::bundles::{Bundles, Certificates};
+use extension_controller::bundles::{Bundles, Certificates, Remotes};
 use extension_controller::catalogs::{Catalogs, ContentError};
 use extension_controller::controller;
+use futures_util::FutureExt as _;
 use image::content::{ContentStore, DEFAULT_CAPACITY_BYTES};
 use image::policy::PolicySource;
+use image::remote::Remote;
 use resolve::resolution::BrokenCatalogs;
 use tokio::sync::watch;
 
 use crate::cluster::ClusterAccess;
 use crate::failure::Failure;
 use crate::images::{ImageFlags, Images};
+use crate::listening;
 use crate::runtime;
 use crate::terminal::Terminal;
 
@@ -91,13 +95,7 @@ enum LogLevel {
 
 impl Controllers {
     pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), Failure> {
-        if !self.listen.ip().to_canonical().is_loopback() && !self.allow_remote {
-            return Err(Failure::new(format!(
-                "cannot listen on {}: other machines could reach it; listen on a loopback address such as 127.0.0.1, or say \
-                 --allow-remote",
-                self.listen
-            )));
-        }
+        listening::check(self.listen, self.allow_remote)?;
         self.start_log();
         runtime::block_on(self.work(terminal))
     }
@@ -112,6 +110,7 @@ impl Controllers {
         tracing_subscriber::fmt()
             .with_max_level(level)
             .with_writer(std::io::stderr)
+            .with_ansi(std::io::stderr().is_terminal())
             .with_target(false)
             .init();
     }
@@ -135,14 +134,15 @@ impl Controllers {
             .unwrap_or_else(|| format!("http://{address}"));
         let store = ContentStore::open(&self.data_dir.join("images"), DEFAULT_CAPACITY_BYTES)?;
         let images = Arc::new(Images::open(&self.images, PolicySource::Optional, None)?);
-        let catalogs = self.catalogs(&client, &store, &images, &base)?;
+        let secrets = self.secrets()?;
+        let catalogs = self.catalogs(&client, &store, &images, &secrets, &base)?;
         let content = Content(catalogs.handle());
         let extensions = controller::Controller::new(controller::Options {
             client: client.clone(),
             system_namespace: self.system_namespace.clone(),
             catalogs: content.clone(),
             bundles: Bundles::new(
-                Arc::new(move || images.new_remote().map(Arc::new).map_err(Failure::text)),
+                remotes(&client, &images, &secrets),
                 store,
                 self.certificates.provider(),
             ),
@@ -176,25 +176,30 @@ impl Controllers {
         Ok(())
     }
 
+    /// The Secrets with passwords for all registries.
+    fn secrets(&self) -> Result<GlobalSecrets, Failure> {
+        let mut secrets = GlobalSecrets::default();
+        for secret in &self.global_pull_secret {
+            let name = secret.parse();
+            secrets
+                .secrets
+                .push(name.map_err(|error| Failure::new(format!("invalid --global-pull-secret: {error}")))?);
+        }
+        Ok(secrets)
+    }
+
     fn catalogs(
         &self,
         client: &kube::Client,
         store: &ContentStore,
         images: &Arc<Images>,
+        secrets: &GlobalSecrets,
         base: &str,
     ) -> Result<catalog_controller::Controller, Failure> {
         let images = Arc::clone(images);
         let fetched = catalog_controller::Images::new(store.clone(), move || images.remote_options());
         let mut options = catalog_controller::Options::new(self.data_dir.join("catalogs"), fetched, base);
-        let mut secrets = GlobalSecrets::default();
-        for secret in &self.global_pull_secret {
-            secrets.secrets.push(
-                secret
-                    .parse()
-                    .map_err(|error| Failure::new(format!("invalid --global-pull-secret: {error}")))?,
-            );
-        }
-        options.secrets = secrets;
+        options.secrets = secrets.clone();
         catalog_controller::Controller::new(client.clone(), options).map_err(|error| {
             Failure::new(format!(
                 "cannot keep catalogs in {}: {error}",
@@ -212,6 +217,22 @@ impl CertificateMaker {
             Self::Nobody => Certificates::Nobody,
         }
     }
+}
+
+/// The way to registries for bundles: with the passwords that the cluster has right now.
+fn remotes(client: &kube::Client, images: &Arc<Images>, secrets: &GlobalSecrets) -> Remotes {
+    let (client, images, secrets) = (client.clone(), Arc::clone(images), secrets.clone());
+    Arc::new(move || {
+        let (client, images, secrets) = (client.clone(), Arc::clone(&images), secrets.clone());
+        async move {
+            let documents = pull_secrets::read(&client, None, &secrets).await;
+            let documents = documents.map_err(|error| error.to_string())?;
+            let mut options = images.remote_options().map_err(|error| error.to_string())?;
+            options.credentials = options.credentials.with_documents(documents);
+            Ok(Arc::new(Remote::new(options)))
+        }
+        .boxed()
+    })
 }
 
 /// The content of catalogs, from the same process.

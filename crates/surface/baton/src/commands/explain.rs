@@ -3,10 +3,9 @@
 use std::fmt::Write as _;
 
 use clap::Args;
-use extension_controller::choosing::{Target, choose};
+use extension_controller::choosing::{Target, choose, explanation};
 use extension_controller::snapshot::Snapshot;
-use resolve::explanation::{BundleExplanation, Explanation, Verdict, explain};
-use resolve::resolution::resolve;
+use resolve::explanation::{BundleExplanation, Explanation, Verdict};
 use serde::Serialize;
 
 use crate::extensions::Extensions;
@@ -67,10 +66,7 @@ impl Explain {
 fn explained(snapshot: &Snapshot) -> Result<Explained, Failure> {
     let standing = snapshot.standing();
     let installed = standing.installed.as_ref().map(|revision| &revision.bundle);
-    let request = snapshot.request(installed)?;
-    let offers = snapshot.offers();
-    let resolution = resolve(&request, &offers, snapshot.broken_catalogs);
-    let versions = explain(&request, &offers, resolution.as_ref().ok())?;
+    let versions = explanation(snapshot).map_err(Failure::new)?;
     let choice = choose(snapshot);
     let mut next = match &choice.target {
         Target::Bundle(bundle) if installed.is_some_and(|installed| installed.is_same_version(bundle)) => {
@@ -91,7 +87,10 @@ fn explained(snapshot: &Snapshot) -> Result<Explained, Failure> {
     }
     Ok(Explained {
         extension: snapshot.extension.name().to_owned(),
-        package: request.package.clone(),
+        package: snapshot
+            .filter()
+            .map(|filter| filter.package_name.clone())
+            .unwrap_or_default(),
         installed: installed.map(extension_controller::standing::Bundle::full_version),
         next,
         versions,

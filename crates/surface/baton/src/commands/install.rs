@@ -11,13 +11,10 @@ use api::cluster_extension::{
 };
 use api::keys;
 use clap::Args;
-use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
-use kube::Client;
-use kube::api::{Api, PostParams};
 use serde_json::{Map, Value};
 
-use crate::cluster::refused;
+use crate::cluster::make_namespace;
 use crate::extensions::Extensions;
 use crate::failure::Failure;
 use crate::observed_cluster::ObservationFlags;
@@ -92,10 +89,7 @@ impl Install {
         runtime::block_on(async {
             let client = self.observation.access.connect().await?;
             let namespace = extension.spec.namespace.clone();
-            if !self.dry_run
-                && !self.no_create_namespace
-                && make_namespace(client.clone(), &namespace).await?
-            {
+            if !self.dry_run && !self.no_create_namespace && make_namespace(&client, &namespace).await? {
                 terminal.remark(format!("made the namespace {namespace}"));
             }
             let extensions = Extensions::of(client);
@@ -204,24 +198,5 @@ fn read_settings(file: &std::path::Path) -> Result<Map<String, Value>, Failure> 
         _ => Err(named(
             "it must be a map of settings, such as `watchNamespace: team-a`".to_owned(),
         )),
-    }
-}
-
-/// Makes a namespace that isn't there; says whether it did.
-pub(crate) async fn make_namespace(client: Client, name: &str) -> Result<bool, Failure> {
-    let namespaces: Api<Namespace> = Api::all(client);
-    let there = namespaces
-        .get_opt(name)
-        .await
-        .map_err(|error| refused(&format!("read Namespace {name:?}"), error))?;
-    if there.is_some() {
-        return Ok(false);
-    }
-    let mut namespace = Namespace::default();
-    namespace.metadata.name = Some(name.to_owned());
-    match namespaces.create(&PostParams::default(), &namespace).await {
-        Ok(_) => Ok(true),
-        Err(kube::Error::Api(status)) if status.reason == "AlreadyExists" => Ok(false),
-        Err(error) => Err(refused(&format!("make Namespace {name:?}"), error)),
     }
 }

@@ -11,6 +11,7 @@ use stage::server::{ServeError, ServeOptions};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::failure::Failure;
+use crate::listening;
 use crate::runtime;
 use crate::terminal::Terminal;
 
@@ -54,9 +55,7 @@ impl Stage {
             .into_iter()
             .flatten()
         {
-            if !address.ip().to_canonical().is_loopback() && !self.allow_remote {
-                return Err(remote(address));
-            }
+            listening::check(address, self.allow_remote)?;
         }
         allow_many_files();
         runtime::block_on(self.serve(&kubeconfig, terminal))
@@ -87,7 +86,7 @@ impl Stage {
             .serve(self.listen, &options)
             .await
             .map_err(|error| match error {
-                ServeError::Remote { address } => remote(address),
+                ServeError::Remote { address } => listening::remote(address),
                 ServeError::Taken { address } => Failure::new(format!(
                     "cannot listen on {address}: the port is in use; give another address with --listen, or port 0 for any \
                      that is free"
@@ -118,13 +117,6 @@ impl Stage {
         }
         Ok(())
     }
-}
-
-fn remote(address: SocketAddr) -> Failure {
-    Failure::new(format!(
-        "cannot listen on {address}: other machines could reach it; listen on a loopback address such as 127.0.0.1, or say \
-         --allow-remote"
-    ))
 }
 
 /// Fails where a file is there that has more in it than a kubeconfig of this command.

@@ -75,7 +75,7 @@ impl Status {
         if chosen.is_empty() {
             terminal.remark("no extension is installed; `baton catalog search` shows what there is, `baton install` installs it");
         }
-        let mut observer = observation::Observer::new(client.clone(), self.system_namespace.clone());
+        let observer = observation::Observer::new(client.clone(), self.system_namespace.clone());
         let mut trees = Vec::with_capacity(chosen.len());
         for extension in &chosen {
             trees.push(observer.observe(extension, self.archived).await?);

@@ -57,6 +57,19 @@ pub fn number_text(number: f64) -> Option<String> {
     number.is_finite().then(|| crate::numbers::format_json(number))
 }
 
+/// Returns the type that Go gives a value that was read from JSON, as `%T` prints it.
+pub fn go_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_f64() => "float64",
+        Value::Number(_) => "int64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    }
+}
+
 /// Returns the word that Go's errors have for a kind of JSON value, as in
 /// `json: cannot unmarshal array into Go value of type map[string]interface {}`.
 pub fn kind_word(value: &Value) -> &'static str {

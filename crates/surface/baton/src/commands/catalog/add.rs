@@ -3,6 +3,7 @@
 use api::cluster_catalog::{CatalogSource, ClusterCatalog, ClusterCatalogSpec, ImageSource};
 use api::condition::{self, ConditionStatus};
 use api::keys;
+use apply::refusal::is_already_there;
 use clap::Args;
 use futures_util::TryStreamExt as _;
 use kube::api::{Api, PostParams};
@@ -53,7 +54,7 @@ impl Add {
         runtime::block_on(async {
             let catalogs: Api<ClusterCatalog> = Api::all(self.access.connect().await?);
             let made = match catalogs.create(&PostParams::default(), &catalog).await {
-                Err(kube::Error::Api(status)) if status.reason == "AlreadyExists" => {
+                Err(error) if is_already_there(&error) => {
                     return Err(Failure::new(format!(
                         "ClusterCatalog {0:?} is there already; remove it with `baton catalog remove {0}`, or choose another name",
                         self.name

@@ -3,15 +3,14 @@
 use std::time::Duration;
 
 use api::{admission, definitions};
-use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Client;
-use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
+use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::runtime::wait::{await_condition, conditions::is_crd_established};
 use serde_json::Value;
 
-use crate::cluster::refused;
+use crate::cluster::{make_namespace, refused};
 use crate::failure::Failure;
 
 /// Who writes definitions and policies, as managed fields name it.
@@ -73,16 +72,4 @@ async fn apply(client: &Client, kind: &str, name: &str, object: &Value) -> Resul
         .await
         .map(drop)
         .map_err(|error| refused(&format!("write {kind} {name:?}"), error))
-}
-
-async fn make_namespace(client: &Client, name: &str) -> Result<(), Failure> {
-    let mut namespace = Namespace::default();
-    namespace.metadata.name = Some(name.to_owned());
-    let namespaces: Api<Namespace> = Api::all(client.clone());
-    match namespaces.create(&PostParams::default(), &namespace).await {
-        Err(kube::Error::Api(status)) if status.reason == "AlreadyExists" => Ok(()),
-        made => made
-            .map(drop)
-            .map_err(|error| refused(&format!("make Namespace {name:?}"), error)),
-    }
 }

@@ -7,17 +7,16 @@ use api::cluster_extension::{CatalogFilter, ClusterExtensionSpec, ExtensionSourc
 use api::{ClusterCatalog, ClusterExtension};
 use extension_controller::catalogs::Catalogs as _;
 use extension_controller::observing::{labels_of, selection};
-use extension_controller::snapshot::Snapshot;
+use extension_controller::snapshot::request;
 use gotemplate::format::quoted;
-use jiff::Timestamp;
 use kube::ResourceExt as _;
 use resolve::package::{Package, Releases};
 use resolve::plan::{Install, Offers, plan};
 use resolve::resolution::{BrokenCatalogs, Offer, OfferState};
 use serde_json::json;
 
-use super::{make_namespace, only_catalog};
-use crate::cluster::refused;
+use super::only_catalog;
+use crate::cluster::{make_namespace, refused};
 use crate::extensions::Extensions;
 use crate::failure::Failure;
 use crate::observed_cluster::{self, ObservationFlags};
@@ -62,16 +61,7 @@ pub(super) async fn install(
             });
         }
     }
-    let snapshot = Snapshot {
-        extension: extension.clone(),
-        object_sets: Vec::new(),
-        catalogs: Ok(Vec::new()),
-        inventory: inventory.clone(),
-        broken_catalogs: BrokenCatalogs::Skip,
-        system_namespace: observation.system_namespace.clone(),
-        now: Timestamp::now(),
-    };
-    let request = snapshot.request(None)?;
+    let request = request(extension, None)?;
     let planned = plan(&request, &offers, &inventory, BrokenCatalogs::Skip)?;
     for install in &planned {
         terminal.remark(told(install));
@@ -94,7 +84,7 @@ pub(super) async fn install(
             let change = json!({"spec": {"source": {"catalog": {"version": version}}}});
             extensions.change(&existing.name_any(), &change).await?
         } else {
-            make_namespace(observer.client.clone(), &install.package).await?;
+            make_namespace(&observer.client, &install.package).await?;
             extensions.create(&dependency(install, version), false).await?
         };
         extensions.wait_installed(&wanted, wait, terminal).await?;

@@ -1,20 +1,16 @@
 //! The tree of an extension, read from the cluster.
 
-use std::collections::{BTreeMap, HashMap};
-
 use api::cluster_object_set::LifecycleState;
 use api::condition::Condition;
 use api::{ClusterExtension, ClusterObjectSet, keys};
-use apply::content::{self, Content, SecretState};
+use apply::content::Content;
+use apply::engine::Engine;
 use apply::object::ObjectId;
 use apply::probes::ProbeStatus;
-use k8s_openapi::api::core::v1::Secret;
-use kube::api::{Api, DynamicObject, ListParams};
-use kube::core::{ApiResource, GroupVersionKind};
-use kube::discovery::Scope;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use kube::api::{Api, ListParams};
 use kube::{Client, ResourceExt as _};
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::cluster::refused;
 use crate::failure::Failure;
@@ -78,24 +74,25 @@ impl PhaseTree {
     }
 }
 
-/// Reads trees; what kinds are called in paths is asked once.
+/// How many objects are read at once.
+const AT_ONCE: usize = 8;
+
+/// Reads trees.
 pub(super) struct Observer {
     client: Client,
-    system_namespace: String,
-    kinds: HashMap<GroupVersionKind, Option<(ApiResource, Scope)>>,
+    engine: Engine,
 }
 
 impl Observer {
     pub(super) fn new(client: Client, system_namespace: String) -> Self {
         Self {
+            engine: Engine::new(client.clone(), system_namespace),
             client,
-            system_namespace,
-            kinds: HashMap::new(),
         }
     }
 
     pub(super) async fn observe(
-        &mut self,
+        &self,
         extension: &ClusterExtension,
         with_archived: bool,
     ) -> Result<ExtensionTree, Failure> {
@@ -132,7 +129,7 @@ impl Observer {
         })
     }
 
-    async fn revision(&mut self, set: &ClusterObjectSet) -> Result<RevisionTree, Failure> {
+    async fn revision(&self, set: &ClusterObjectSet) -> Result<RevisionTree, Failure> {
         let mut tree = RevisionTree {
             name: set.name_any(),
             version: set
@@ -148,14 +145,15 @@ impl Observer {
         if set.spec.lifecycle_state == LifecycleState::Archived {
             return Ok(tree);
         }
-        match self.content(set).await {
-            Err(cause) => tree.unreadable = Some(cause),
+        match self.engine.content(set).await {
+            Err(cause) => tree.unreadable = Some(cause.to_string()),
             Ok(content) => {
                 for phase in &content.phases {
-                    let mut objects = Vec::with_capacity(phase.objects.len());
-                    for wanted in &phase.objects {
-                        objects.push(self.object(&wanted.id, &content).await?);
-                    }
+                    let reading = phase
+                        .objects
+                        .iter()
+                        .map(|wanted| self.object(&wanted.id, &content));
+                    let objects = stream::iter(reading).buffered(AT_ONCE).try_collect().await?;
                     tree.phases.push(PhaseTree {
                         name: phase.name.clone(),
                         objects,
@@ -166,26 +164,11 @@ impl Observer {
         Ok(tree)
     }
 
-    async fn content(&self, set: &ClusterObjectSet) -> Result<Content, String> {
-        let mut kept = BTreeMap::new();
-        for (namespace, name) in content::secrets_of(set, &self.system_namespace) {
-            let secrets: Api<Secret> = Api::namespaced(self.client.clone(), &namespace);
-            let state = match secrets.get(&name).await {
-                Ok(secret) => SecretState::Found(Box::new(secret)),
-                Err(kube::Error::Api(status)) => SecretState::Unreadable(status.message),
-                Err(error) => SecretState::Unreadable(error.to_string()),
-            };
-            kept.insert((namespace, name), state);
-        }
-        content::read(set, &kept, &self.system_namespace).map_err(|error| error.to_string())
-    }
-
-    async fn object(&mut self, id: &ObjectId, content: &Content) -> Result<ObjectState, Failure> {
-        let live = self.live(id).await?;
-        let (state, waits_for) = match &live {
+    async fn object(&self, id: &ObjectId, content: &Content) -> Result<ObjectState, Failure> {
+        let (state, waits_for) = match self.engine.live(id).await? {
             None => (State::Absent, Vec::new()),
             Some(object) => {
-                let result = content.probes.ask(object);
+                let result = content.probes.ask(&object);
                 match result.status {
                     ProbeStatus::True => (State::Ready, Vec::new()),
                     ProbeStatus::False | ProbeStatus::Unknown => (State::Waiting, result.messages),
@@ -193,31 +176,17 @@ impl Observer {
             }
         };
         Ok(ObjectState {
-            object: id.to_string(),
+            object: called(id),
             state,
             waits_for,
         })
     }
+}
 
-    async fn live(&mut self, id: &ObjectId) -> Result<Option<Value>, Failure> {
-        let kind = GroupVersionKind::gvk(id.group(), id.version(), &id.kind);
-        if !self.kinds.contains_key(&kind) {
-            // A kind that isn't served yet has no objects: its definition stands in an earlier phase.
-            let found = kube::discovery::pinned_kind(&self.client, &kind).await.ok();
-            let found = found.map(|(resource, capabilities)| (resource, capabilities.scope));
-            self.kinds.insert(kind.clone(), found);
-        }
-        let Some(Some((resource, scope))) = self.kinds.get(&kind) else {
-            return Ok(None);
-        };
-        let objects: Api<DynamicObject> = match scope {
-            Scope::Namespaced => Api::namespaced_with(self.client.clone(), &id.namespace, resource),
-            Scope::Cluster => Api::all_with(self.client.clone(), resource),
-        };
-        let live = objects
-            .get_opt(&id.name)
-            .await
-            .map_err(|error| refused(&format!("read {id}"), error))?;
-        Ok(live.map(serde_json::to_value).transpose()?)
+/// What people call an object.
+fn called(id: &ObjectId) -> String {
+    match id.namespace.as_str() {
+        "" => format!("{} {}", id.kind, id.name),
+        namespace => format!("{} {namespace}/{}", id.kind, id.name),
     }
 }

@@ -5,8 +5,10 @@ use std::fmt::Write as _;
 use api::cluster_extension::ClusterExtension;
 use api::cluster_object_set::ClusterObjectSet;
 use api::{condition, keys};
+use apply::engine::Engine;
+use apply::object::ObjectId;
 use kube::api::{Api, DynamicObject};
-use kube::core::{ApiResource, GroupVersionKind};
+use kube::core::ApiResource;
 use kube::{Client, ResourceExt as _};
 use serde::Serialize;
 
@@ -52,18 +54,21 @@ pub(super) async fn trace(
     resource: &ApiResource,
     object: &DynamicObject,
 ) -> Result<Ownership, Failure> {
+    // Nothing is applied here, so that no namespace for Secrets is needed.
+    let engine = Engine::new(client.clone(), String::new());
     let mut owners = Vec::new();
     let mut current = object.clone();
     while owners.len() < MOST_OWNERS {
         let Some(reference) = controller(&current) else {
             break;
         };
-        let (group, version) = reference
-            .api_version
-            .split_once('/')
-            .unwrap_or(("", &reference.api_version));
-        let kind = GroupVersionKind::gvk(group, version, &reference.kind);
-        let Some(owner) = read(client, &kind, &reference.name, current.namespace().as_deref()).await? else {
+        let id = ObjectId {
+            api_version: reference.api_version.clone(),
+            kind: reference.kind.clone(),
+            namespace: current.namespace().unwrap_or_default(),
+            name: reference.name.clone(),
+        };
+        let Some(owner) = engine.live(&id).await? else {
             owners.push(Owner {
                 name: format!("{} {}", reference.kind, reference.name),
                 because: "its ownerReferences name it".to_owned(),
@@ -71,6 +76,7 @@ pub(super) async fn trace(
             });
             break;
         };
+        let owner: DynamicObject = serde_json::from_value(owner)?;
         owners.push(Owner {
             name: named(&reference.kind, &owner),
             because: "its ownerReferences name it as the controller".to_owned(),
@@ -123,23 +129,6 @@ fn controller(
         .iter()
         .find(|reference| reference.controller == Some(true))
         .or_else(|| references.first())
-}
-
-async fn read(
-    client: &Client,
-    kind: &GroupVersionKind,
-    name: &str,
-    namespace: Option<&str>,
-) -> Result<Option<DynamicObject>, Failure> {
-    let failed = |error| refused(&format!("read {} {name:?}", kind.kind), error);
-    let (resource, capabilities) = kube::discovery::pinned_kind(client, kind).await.map_err(failed)?;
-    let owners: Api<DynamicObject> = match (capabilities.scope, namespace) {
-        (kube::discovery::Scope::Namespaced, Some(namespace)) => {
-            Api::namespaced_with(client.clone(), namespace, &resource)
-        }
-        _ => Api::all_with(client.clone(), &resource),
-    };
-    owners.get_opt(name).await.map_err(failed)
 }
 
 /// What an owner of OLM's says of itself.
