@@ -6,6 +6,7 @@
 //!                                                └─ explanation ─► what became of each version, and by which rule
 //! a bundle's properties ─ dependencies ─┬─ Inventory ─► what it needs and isn't there
 //!                                       └─ plan ──────► what else to install, and in which order
+//! installed ─ road ─► the steps to the end of a channel;  a text ─ search ─► packages
 //! labels of catalogs ─ selection ─► the catalogs that are asked
 //! ```
 //!
@@ -19,4 +20,6 @@ pub mod package;
 pub mod plan;
 pub mod request;
 pub mod resolution;
+pub mod road;
+pub mod search;
 pub mod selection;
