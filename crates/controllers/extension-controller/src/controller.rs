@@ -13,6 +13,8 @@ use api::condition::is_true;
 use api::{ClusterCatalog, ClusterExtension, ClusterObjectSet};
 use apply::engine::Engine;
 use catalog::store::Store;
+use duty::metrics::{LoopMetrics, Outcome};
+use duty::queue::Queue;
 use futures_util::{FutureExt as _, StreamExt as _, TryStreamExt as _};
 use kube::Api;
 use kube::runtime::events::{Event as ClusterEvent, EventType, Recorder, Reporter};
@@ -28,10 +30,9 @@ use crate::acting::Actor;
 use crate::bundles::Bundles;
 use crate::catalogs::Catalogs;
 use crate::index::{Concern, Index};
-use crate::metrics::{LoopMetrics, Metrics, Outcome};
+use crate::metrics::Metrics;
 use crate::notice::Notice;
 use crate::observing::{Observer, labels_of, selection};
-use crate::queue::Queue;
 use crate::reconciling::{Reconciled, reconcile};
 
 /// How many things are looked at at the same time: enough to hide the time that the API server takes.
@@ -43,6 +44,9 @@ const FIRST_CONTENT: Duration = Duration::from_secs(10);
 
 /// How often the start looks whether content is there.
 const FIRST_CONTENT_PAUSE: Duration = Duration::from_millis(50);
+
+/// The Lease of upstream's controller, so that never both work at once.
+pub const LEASE: &str = "9c4404e7.operatorframework.io";
 
 /// The name that events carry.
 const REPORTER: &str = "extension-controller";

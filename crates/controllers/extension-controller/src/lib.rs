@@ -11,7 +11,8 @@
 //! - [`settings`], [`window`]: what annotations ask for
 //! - [`standing`], [`revisions`], [`status`], [`preflight`]: what decisions are made of
 //! - [`catalogs`], [`packages`], [`bundles`], [`observing`], [`acting`], [`departure`], [`adoption`]: the world outside
-//! - [`controller`], [`index`], [`queue`], [`leader`], [`metrics`]: what keeps it going
+//! - [`tree`], [`planning`], [`explaining`], [`wishes`]: the same for people, who look and ask
+//! - [`controller`], [`index`], [`metrics`]: what keeps it going
 
 pub mod acting;
 pub mod adoption;
@@ -21,19 +22,21 @@ pub mod choosing;
 pub mod controller;
 pub mod deciding;
 pub mod departure;
+pub mod explaining;
 pub mod failure;
 pub mod index;
-pub mod leader;
 pub mod metrics;
 pub mod notice;
 pub mod observing;
 pub mod packages;
+pub mod planning;
 pub mod preflight;
-pub mod queue;
 pub mod reconciling;
 pub mod revisions;
 pub mod settings;
 pub mod snapshot;
 pub mod standing;
 pub mod status;
+pub mod tree;
 pub mod window;
+pub mod wishes;

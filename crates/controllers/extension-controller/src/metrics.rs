@@ -1,71 +1,8 @@
-//! How much work there is and how it goes, in the text format of Prometheus and with upstream's names.
+//! How much work there is and how it goes, with upstream's names.
 
-use std::fmt::Write as _;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What became of looking at a thing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// All is well.
-    Success,
-    /// It is looked at again after a time.
-    RequeueAfter,
-    /// It did not work, and is tried again.
-    Error,
-    /// The controller itself failed.
-    Panic,
-}
-
-const OUTCOMES: [(Outcome, &str); 4] = [
-    (Outcome::Success, "success"),
-    (Outcome::RequeueAfter, "requeue_after"),
-    (Outcome::Error, "error"),
-    (Outcome::Panic, "panic"),
-];
-
-/// The bounds of the durations that are told apart, in milliseconds.
-const BOUNDS: [u64; 12] = [5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 60_000];
-
-/// Counts what one of the control loops does.
-#[derive(Debug, Default)]
-pub struct LoopMetrics {
-    outcomes: [AtomicU64; 4],
-    /// How many took no longer than each of the bounds; not cumulated.
-    durations: [AtomicU64; BOUNDS.len() + 1],
-    microseconds: AtomicU64,
-    active: AtomicU64,
-}
-
-impl LoopMetrics {
-    /// Says that a worker begins.
-    pub fn begin(&self) {
-        self.active.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Says that a worker is done, and how it went.
-    pub fn end(&self, outcome: Outcome, took: Duration) {
-        self.active.fetch_sub(1, Ordering::Relaxed);
-        let position = OUTCOMES.iter().position(|(known, _)| *known == outcome);
-        if let Some(counter) = position.and_then(|position| self.outcomes.get(position)) {
-            counter.fetch_add(1, Ordering::Relaxed);
-        }
-        let milliseconds = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-        let bucket = BOUNDS.iter().position(|bound| milliseconds <= *bound);
-        if let Some(counter) = self.durations.get(bucket.unwrap_or(BOUNDS.len())) {
-            counter.fetch_add(1, Ordering::Relaxed);
-        }
-        let microseconds = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        self.microseconds.fetch_add(microseconds, Ordering::Relaxed);
-    }
-
-    /// Returns how often something ended like this.
-    pub fn count(&self, outcome: Outcome) -> u64 {
-        let position = OUTCOMES.iter().position(|(known, _)| *known == outcome);
-        let counter = position.and_then(|position| self.outcomes.get(position));
-        counter.map_or(0, |counter| counter.load(Ordering::Relaxed))
-    }
-}
+use duty::metrics::{LoopMetrics, loops_text, queues_text};
 
 /// Counts what both control loops do.
 #[derive(Debug, Default)]
@@ -74,7 +11,7 @@ pub struct Metrics {
     pub extensions: LoopMetrics,
     /// The loop of revisions.
     pub object_sets: LoopMetrics,
-    depth: AtomicU64,
+    depth: AtomicUsize,
 }
 
 /// The loops, by the names that upstream's dashboards know.
@@ -84,131 +21,12 @@ const OBJECT_SETS: &str = "controller-operator-clusterobjectset-controller";
 impl Metrics {
     /// Says how much waits for a worker.
     pub fn set_depth(&self, depth: usize) {
-        self.depth.store(depth as u64, Ordering::Relaxed);
+        self.depth.store(depth, Ordering::Relaxed);
     }
 
     /// Writes everything in the text format of Prometheus.
     pub fn text(&self) -> String {
         let loops = [(EXTENSIONS, &self.extensions), (OBJECT_SETS, &self.object_sets)];
-        let mut out = String::new();
-        head(
-            &mut out,
-            "controller_runtime_reconcile_total",
-            "counter",
-            "Total number of reconciliations per controller",
-        );
-        for (name, counted) in loops {
-            for ((_, result), counter) in OUTCOMES.iter().zip(&counted.outcomes) {
-                let count = counter.load(Ordering::Relaxed);
-                writeln!(
-                    out,
-                    "controller_runtime_reconcile_total{{controller=\"{name}\",result=\"{result}\"}} {count}"
-                )
-                .ok();
-            }
-        }
-        head(
-            &mut out,
-            "controller_runtime_reconcile_errors_total",
-            "counter",
-            "Total number of reconciliation errors per controller",
-        );
-        for (name, counted) in loops {
-            let count = counted.count(Outcome::Error) + counted.count(Outcome::Panic);
-            writeln!(
-                out,
-                "controller_runtime_reconcile_errors_total{{controller=\"{name}\"}} {count}"
-            )
-            .ok();
-        }
-        head(
-            &mut out,
-            "controller_runtime_reconcile_panics_total",
-            "counter",
-            "Total number of reconciliation panics per controller",
-        );
-        for (name, counted) in loops {
-            let count = counted.count(Outcome::Panic);
-            writeln!(
-                out,
-                "controller_runtime_reconcile_panics_total{{controller=\"{name}\"}} {count}"
-            )
-            .ok();
-        }
-        head(
-            &mut out,
-            "controller_runtime_reconcile_time_seconds",
-            "histogram",
-            "Length of time per reconciliation per controller",
-        );
-        for (name, counted) in loops {
-            histogram(&mut out, name, counted);
-        }
-        head(
-            &mut out,
-            "controller_runtime_active_workers",
-            "gauge",
-            "Number of currently used workers per controller",
-        );
-        for (name, counted) in loops {
-            let active = counted.active.load(Ordering::Relaxed);
-            writeln!(
-                out,
-                "controller_runtime_active_workers{{controller=\"{name}\"}} {active}"
-            )
-            .ok();
-        }
-        head(&mut out, "workqueue_depth", "gauge", "Current depth of workqueue");
-        let depth = self.depth.load(Ordering::Relaxed);
-        writeln!(out, "workqueue_depth{{name=\"extension-controller\"}} {depth}").ok();
-        out
-    }
-}
-
-fn head(out: &mut String, name: &str, kind: &str, help: &str) {
-    writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}").ok();
-}
-
-fn histogram(out: &mut String, name: &str, counted: &LoopMetrics) {
-    const METRIC: &str = "controller_runtime_reconcile_time_seconds";
-    let mut total = 0;
-    let bounds = BOUNDS.iter().map(|bound| (*bound as f64 / 1000.0).to_string());
-    let bounds = bounds.chain(["+Inf".to_owned()]);
-    for (bound, counter) in bounds.zip(&counted.durations) {
-        total += counter.load(Ordering::Relaxed);
-        writeln!(
-            out,
-            "{METRIC}_bucket{{controller=\"{name}\",le=\"{bound}\"}} {total}"
-        )
-        .ok();
-    }
-    let seconds = Duration::from_micros(counted.microseconds.load(Ordering::Relaxed)).as_secs_f64();
-    writeln!(out, "{METRIC}_sum{{controller=\"{name}\"}} {seconds}").ok();
-    writeln!(out, "{METRIC}_count{{controller=\"{name}\"}} {total}").ok();
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_was_counted_is_written() {
-        let metrics = Metrics::default();
-        metrics.extensions.begin();
-        metrics.extensions.end(Outcome::Success, Duration::from_millis(7));
-        metrics.extensions.begin();
-        metrics.extensions.end(Outcome::Panic, Duration::from_secs(90));
-        metrics.set_depth(3);
-        let text = metrics.text();
-        for line in [
-            "controller_runtime_reconcile_total{controller=\"controller-operator-cluster-extension-controller\",result=\"success\"} 1",
-            "controller_runtime_reconcile_panics_total{controller=\"controller-operator-cluster-extension-controller\"} 1",
-            "controller_runtime_reconcile_time_seconds_bucket{controller=\"controller-operator-cluster-extension-controller\",le=\"0.01\"} 1",
-            "controller_runtime_reconcile_time_seconds_bucket{controller=\"controller-operator-cluster-extension-controller\",le=\"+Inf\"} 2",
-            "controller_runtime_active_workers{controller=\"controller-operator-cluster-extension-controller\"} 0",
-            "workqueue_depth{name=\"extension-controller\"} 3",
-        ] {
-            assert!(text.lines().any(|found| found == line), "{line}\n{text}");
-        }
+        loops_text(&loops) + &queues_text(&[("extension-controller", self.depth.load(Ordering::Relaxed))])
     }
 }

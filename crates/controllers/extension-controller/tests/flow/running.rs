@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use extension_controller::leader::{Tenure, lead};
+use duty::leader::{Tenure, lead};
 use http::Request;
 use k8s_openapi::api::events::v1::Event;
 use kube::Api;

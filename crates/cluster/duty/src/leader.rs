@@ -11,9 +11,6 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::api::{Api, PostParams};
 use tokio::time::Instant;
 
-/// The Lease of upstream's controller, so that never both work at once.
-pub const LEASE: &str = "9c4404e7.operatorframework.io";
-
 /// How a Lease is held.
 #[derive(Debug, Clone)]
 pub struct Tenure {
