@@ -1,14 +1,14 @@
-//! `--name-template`: the name of a release, made by a template with Sprig's functions.
+//! Texts that are made by a template with Sprig's functions, outside of charts: `--name-template`, and the values that an
+//! operator overrides.
 
 use std::rc::Rc;
 use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
-use gotemplate::{
-    Call, Dialect, Executor, Failure, Function, Functions, Options, Parsed, Templates, Type, Value,
-};
+use gotemplate::{Dialect, Executor, Function, Functions, Options, Parsed, Templates, Type, Value};
 use thiserror::Error;
 
+use crate::environment;
 use crate::functions;
 use crate::host::{Host, NoCluster};
 use crate::source::SystemSource;
@@ -35,9 +35,12 @@ const ONLY_IN_CHARTS: &[&str] = &[
 /// Functions that charts may not call, but the person at the command line may.
 static ONLY_HERE: &[Function] = &[
     Function::new("env", &[Type::String], |call| {
-        Ok(Value::string(variable(&call.string(0))))
+        Ok(Value::string(environment::variable(&call.string(0))))
     }),
-    Function::new("expandenv", &[Type::String], expand),
+    Function::new("expandenv", &[Type::String], |call| {
+        let text = call.string(0);
+        Ok(Value::string(environment::expand(&text, environment::variable)))
+    }),
 ];
 
 static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
@@ -54,7 +57,12 @@ pub struct NameTemplateError(String);
 
 /// Makes a name.
 pub fn render(template: &str) -> Result<String, NameTemplateError> {
-    let parsed = Parsed::new(NAME, Bytes::copy_from_slice(template.as_bytes()), &FUNCTIONS)
+    render_as(NAME, template)
+}
+
+/// Makes a text; messages call the template by the name given.
+pub fn render_as(name: &str, template: &str) -> Result<String, NameTemplateError> {
+    let parsed = Parsed::new(name, Bytes::copy_from_slice(template.as_bytes()), &FUNCTIONS)
         .map_err(|error| NameTemplateError(error.to_string()))?;
     let mut templates = Templates::default();
     templates.add_over_everything(&parsed);
@@ -64,42 +72,9 @@ pub fn render(template: &str) -> Result<String, NameTemplateError> {
     };
     let host = Host::new(Rc::new(SystemSource), Rc::new(NoCluster));
     Executor::new(Arc::new(templates), options, &host)
-        .execute(NAME.as_bytes(), NAME, Value::Nil)
+        .execute(name.as_bytes(), name, Value::Nil)
         .map(|name| String::from_utf8_lossy(&name).into_owned())
         .map_err(|error| NameTemplateError(error.to_string()))
-}
-
-fn variable(name: &str) -> String {
-    std::env::var_os(name)
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned()
-}
-
-/// Replaces `$name` and `${name}`, as the shell does.
-fn expand(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
-    let text = call.string(0);
-    let mut expanded = String::new();
-    let mut rest = text.as_str();
-    while let Some((before, after)) = rest.split_once('$') {
-        expanded.push_str(before);
-        let braced = after.strip_prefix('{').and_then(|after| after.split_once('}'));
-        if let Some((name, tail)) = braced {
-            expanded.push_str(&variable(name));
-            rest = tail;
-            continue;
-        }
-        let is_word = |character: char| character.is_ascii_alphanumeric() || character == '_';
-        let end = after.find(|character| !is_word(character)).unwrap_or(after.len());
-        let (name, tail) = after.split_at(end);
-        if name.is_empty() {
-            expanded.push('$');
-        }
-        expanded.push_str(&variable(name));
-        rest = tail;
-    }
-    expanded.push_str(rest);
-    Ok(Value::string(expanded))
 }
 
 #[cfg(test)]

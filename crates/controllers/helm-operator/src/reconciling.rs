@@ -1,0 +1,249 @@
+//! One look at one resource: what is seen, what is decided, what is done, and what the status says of it.
+
+mod departing;
+mod installing;
+mod repairing;
+mod saying;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use apply::object::ObjectId;
+use apply::served::Served;
+use chart::engine::Operation;
+use chart::release::Status;
+use jiff::Timestamp;
+use release::actions::{Options, Outcome, Releases};
+use release::definitions;
+use release::failure::{Cause, Failure};
+use release::hooks::Attempt;
+use release::identity::ReleaseId;
+use release::records::{Record, Records, Standing};
+use release::recovery::{self, Found, Recovery};
+use release::writing::Written;
+use tokio::time::Instant;
+
+use crate::blueprint::Blueprint;
+use crate::deciding::{self, Comparison, Seen, SeenRelease, Step};
+use crate::dependents::Left;
+use crate::events::Announcement;
+use crate::preparing::{Before, Preparation, PreparationError, Wanted};
+use crate::readiness;
+use crate::resource::{ActionWishes, CustomResource};
+use crate::routing::{self, Role};
+use crate::status::{Aspect, DeployedRelease, Statement, StatusChange, Truth};
+use crate::world::{Key, Settled, World};
+use crate::writing::{self, WriteError};
+
+/// How long the definitions of a chart may take to be served.
+const DEFINITIONS_WITHIN: Duration = Duration::from_secs(60);
+
+/// How long an operator that a resource was taken from may still be at work on its release.
+const HANDED_OVER: Duration = Duration::from_mins(1);
+
+/// How long a resource that asks for it waits for its objects to vanish.
+const VANISH_WITHIN: Duration = Duration::from_mins(5);
+
+/// When a resource is looked at again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Again {
+    /// When something changes.
+    WhenChanged,
+    /// After a time.
+    After(Duration),
+    /// Because it failed: the more often, the later.
+    AfterFailure,
+    /// At once: something came between.
+    Soon,
+}
+
+/// Looks at a resource.
+pub async fn reconcile(world: &World, key: &Key) -> Again {
+    let (Some(resource), Some(blueprint), Some(me)) = (
+        world.resource(key),
+        world.blueprints.get(key.watch),
+        world.roster.mine.get(key.watch),
+    ) else {
+        world.let_go(key);
+        return Again::WhenChanged;
+    };
+    let look = Look {
+        world,
+        key,
+        blueprint,
+        id: ReleaseId::new(&resource.id.namespace, &resource.id.name),
+        resource: &resource,
+    };
+    match routing::role(me, &world.roster.running(), &resource.labels) {
+        Role::Owner => look.as_owner().await,
+        Role::Herald { .. } if resource.is_deleted => look.as_owner().await,
+        Role::Herald { message } => look.as_herald(message).await,
+        Role::Beaten { by } => {
+            world.let_go(key);
+            let announcement = Announcement::warning(
+                "AlsoSelected",
+                format!("another operator picks this resource too and looks after it: {by}"),
+            );
+            look.announce_once(&announcement).await;
+            Again::WhenChanged
+        }
+        Role::Bystander => {
+            world.let_go(key);
+            Again::WhenChanged
+        }
+    }
+}
+
+/// A look at one resource.
+struct Look<'a> {
+    world: &'a World,
+    key: &'a Key,
+    blueprint: &'a Arc<Blueprint>,
+    id: ReleaseId,
+    resource: &'a Arc<CustomResource>,
+}
+
+impl Look<'_> {
+    async fn as_owner(&self) -> Again {
+        let wishes = self.resource.wishes();
+        let drifted = self.world.take_drifted(self.key);
+        let release = match self.seen_release().await {
+            Ok(release) => release,
+            Err(fault) => {
+                self.world.put_back_drifted(self.key, drifted);
+                return self.cannot_read_records(&fault).await;
+            }
+        };
+        let settled = self.world.settled(self.key);
+        let seen = Seen {
+            is_deleted: self.resource.is_deleted,
+            has_finalizer: self.resource.has_finalizer(),
+            is_paused: wishes.pause,
+            release,
+            is_settled: settled.as_ref().is_some_and(|settled| self.is_as_left(settled)),
+            has_drifted: !drifted.is_empty(),
+            is_due: settled.as_ref().is_some_and(|settled| self.is_due(settled)),
+        };
+        match deciding::decide(&seen) {
+            Step::Rest if self.resource.is_deleted => {
+                self.world.let_go(self.key);
+                Again::WhenChanged
+            }
+            Step::Rest => {
+                let mut change = StatusChange::default();
+                self.say_readiness(&mut change);
+                self.write_status(self.resource, &change, self.next_look()).await
+            }
+            Step::Guard => match writing::add_finalizer(self.world, self.blueprint, self.resource).await {
+                // The rest is for the new state, which is there already.
+                Ok(()) => Again::Soon,
+                Err(fault) => self.failed_write(&fault),
+            },
+            Step::Pause => self.pause().await,
+            Step::Collide { chart } => self.collide(&chart).await,
+            Step::Install => self.install().await,
+            Step::Compare => self.compare(drifted).await,
+            Step::Repair => self.repair(drifted).await,
+            Step::Uninstall => self.uninstall().await,
+            Step::LetGo => self.part(StatusChange::default()).await,
+        }
+    }
+
+    fn records(&self) -> Records {
+        let owner = self.resource.owner_reference(&self.blueprint.watch.kind);
+        Records::new(&self.world.cluster, &self.id).owned_by(Some(owner))
+    }
+
+    fn options(&self, wishes: &ActionWishes, force: bool) -> Options {
+        Options {
+            owner: Some(self.resource.owner_reference(&self.blueprint.watch.kind)),
+            disable_hooks: wishes.without_hooks,
+            description: wishes.description.clone(),
+            history_limit: self.world.history_limit,
+            force,
+            ..Options::default()
+        }
+    }
+
+    fn releases(&self, wishes: &ActionWishes, force: bool) -> Releases {
+        Releases::new(&self.world.cluster, &self.id, self.options(wishes, force))
+    }
+
+    /// Says whose the release is; a record is read only if it isn't known already.
+    async fn seen_release(&self) -> Result<SeenRelease, Failure> {
+        let Some(last) = self.world.last_revision(&self.id) else {
+            return Ok(SeenRelease::None);
+        };
+        if self
+            .world
+            .settled(self.key)
+            .is_some_and(|settled| settled.uid == self.resource.uid && settled.revision == last.version)
+        {
+            return Ok(SeenRelease::Ours);
+        }
+        let Some(record) = self.records().read(last.version).await? else {
+            return Ok(SeenRelease::None);
+        };
+        Ok(self.whose(&record))
+    }
+
+    /// A release is another's if a resource that is there owns it, or if it is of another chart.
+    fn whose(&self, record: &Record) -> SeenRelease {
+        let chart = record.release.chart.metadata_text("name");
+        let owner = record
+            .owners()
+            .iter()
+            .find(|owner| owner.controller == Some(true) && owner.uid != self.resource.uid);
+        let is_owned_by_other = owner.is_some_and(|owner| self.world.has_resource(&owner.uid));
+        let is_owned = record.is_owned_by(&self.resource.uid);
+        if is_owned_by_other || (!is_owned && chart != self.blueprint.chart.metadata.name) {
+            SeenRelease::Foreign { chart }
+        } else {
+            SeenRelease::Ours
+        }
+    }
+
+    fn is_as_left(&self, settled: &Settled) -> bool {
+        let last = self.world.last_revision(&self.id);
+        settled.uid == self.resource.uid
+            && settled.generation == self.resource.generation
+            && settled.wishes == self.resource.wishes()
+            && last.is_some_and(|last| {
+                last.version == settled.revision && is_not_newer(&last.resource_version, &settled.record)
+            })
+    }
+
+    fn period(&self) -> Duration {
+        let wishes = self.resource.wishes();
+        wishes
+            .reconcile_period
+            .or(self.blueprint.watch.reconcile_period)
+            .unwrap_or(self.world.reconcile_period)
+    }
+
+    /// A resource whose chart looks at the cluster, or whose objects aren't watched, is compared from time to time.
+    fn must_be_compared(&self, looks_at_cluster: bool) -> bool {
+        !self.period().is_zero() && (looks_at_cluster || !self.blueprint.watch.watch_dependent_resources)
+    }
+
+    fn is_due(&self, settled: &Settled) -> bool {
+        self.must_be_compared(settled.looks_at_cluster) && settled.compared.elapsed() >= self.period()
+    }
+
+    fn next_look(&self) -> Again {
+        match self.world.settled(self.key) {
+            Some(settled) if self.must_be_compared(settled.looks_at_cluster) => {
+                Again::After(self.period().saturating_sub(settled.compared.elapsed()))
+            }
+            _ => Again::WhenChanged,
+        }
+    }
+}
+
+fn is_not_newer(seen: &str, known: &str) -> bool {
+    match (seen.parse::<u64>(), known.parse::<u64>()) {
+        (Ok(seen), Ok(known)) => seen <= known,
+        _ => seen == known,
+    }
+}

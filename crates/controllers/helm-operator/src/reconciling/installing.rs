@@ -1,0 +1,342 @@
+//! Making what a resource asks for true: install, upgrade, and what was cut off brought to an end.
+
+use super::saying::say_deployed;
+use super::*;
+
+impl Look<'_> {
+    pub(super) async fn install(&self) -> Again {
+        let mut change = self.beginning();
+        change.say(Statement::plain(Aspect::Deployed, Truth::False));
+        let wanted = match self.wanted(None, Operation::Install, 1, &mut change).await {
+            Ok(wanted) => wanted,
+            Err(Unwanted::Said) => {
+                return self
+                    .write_status(self.resource, &change, Again::AfterFailure)
+                    .await;
+            }
+            Err(Unwanted::Fault(fault)) => {
+                self.say_failed(&mut change, "InstallError", &fault);
+                return self
+                    .write_status(self.resource, &change, Again::AfterFailure)
+                    .await;
+            }
+        };
+        let wishes = self.resource.wishes();
+        let releases = self.releases(&wishes.install, false);
+        let objects = wanted.objects.clone();
+        match releases.install(wanted.prepared).await {
+            Ok(outcome) => {
+                self.announce_overrides().await;
+                self.finish(change, &outcome, &objects, wanted.looked_at_cluster)
+                    .await
+            }
+            Err(failure) if failure.cause == Cause::Interrupted => self.interrupted(&failure),
+            // Somebody was faster: the next look sees what is there.
+            Err(failure) if failure.cause == Cause::InUse => Again::AfterFailure,
+            Err(failure) => {
+                let mut message = self.words(&failure);
+                if failure.record.is_some()
+                    && let Err(second) = self.uninstall_failed().await
+                {
+                    message = format!("uninstall failed: {second}: original install error: {message}");
+                }
+                self.say_failed(&mut change, "InstallError", &message);
+                self.write_status(self.resource, &change, Again::AfterFailure)
+                    .await
+            }
+        }
+    }
+
+    /// Takes away what an installation that failed has left.
+    pub(super) async fn uninstall_failed(&self) -> Result<(), Failure> {
+        let Some(standing) = self.records().standing().await? else {
+            return Ok(());
+        };
+        let releases = self.releases(&ActionWishes::default(), false);
+        releases.uninstall(standing, Attempt::First).await.map(|_| ())
+    }
+
+    pub(super) async fn compare(&self, drifted: BTreeSet<ObjectId>) -> Again {
+        let standing = match self.records().standing().await {
+            Ok(Some(standing)) => standing,
+            Ok(None) => return Again::Soon,
+            Err(fault) => {
+                self.world.put_back_drifted(self.key, drifted);
+                return self.cannot_read_records(&fault.into()).await;
+            }
+        };
+        let mut change = self.beginning();
+        say_deployed(&mut change, &standing.last);
+        let labels = standing.base().user_labels();
+        let before = Before {
+            release: &standing.base().release,
+            labels: &labels,
+        };
+        let next = standing.next_version();
+        let wanted = match self
+            .wanted(Some(&before), Operation::Upgrade, next, &mut change)
+            .await
+        {
+            Ok(wanted) => wanted,
+            Err(Unwanted::Said) => {
+                return self
+                    .write_status(self.resource, &change, Again::AfterFailure)
+                    .await;
+            }
+            Err(Unwanted::Fault(message)) => {
+                self.cannot_tell_state(&mut change, &message);
+                return self
+                    .write_status(self.resource, &change, Again::AfterFailure)
+                    .await;
+            }
+        };
+        let last = &standing.last.release;
+        let is_same = wanted.prepared.release().manifest == last.manifest
+            || self.differs_by_number_alone(&standing, &wanted).await;
+        let recovery = recovery::decide(&Found {
+            status: &last.info.status,
+            same_content: is_same,
+            ours: self.is_left_by_us(&standing.last),
+            age: self.age_of(&standing.last),
+            deleting: false,
+        });
+        let failed = matches!(last.info.status, Status::Failed | Status::Superseded);
+        change.say(Statement::plain(Aspect::Irreconcilable, Truth::False));
+        match deciding::compare(recovery, failed, is_same) {
+            Comparison::Verify => self.verify(change, standing, wanted, &drifted).await,
+            Comparison::Upgrade => self.upgrade(change, standing, wanted, &drifted).await,
+            Comparison::Recover(recovery) => self.recover(change, recovery, standing, wanted, &drifted).await,
+        }
+    }
+
+    /// Returns whether what is wanted differs from what is there only because the next revision has another number.
+    pub(super) async fn differs_by_number_alone(&self, standing: &Standing, wanted: &Wanted) -> bool {
+        let last = &standing.last.release;
+        // Where the number isn't in the manifest, a second render can't make a difference.
+        if !wanted
+            .prepared
+            .release()
+            .manifest
+            .contains(&standing.next_version().to_string())
+        {
+            return false;
+        }
+        let labels = standing.last.user_labels();
+        let before = Before {
+            release: last,
+            labels: &labels,
+        };
+        let mut ignored = StatusChange::default();
+        let same_number = self
+            .wanted(Some(&before), Operation::Upgrade, last.version, &mut ignored)
+            .await;
+        same_number.is_ok_and(|same| same.prepared.release().manifest == last.manifest)
+    }
+
+    pub(super) async fn upgrade(
+        &self,
+        mut change: StatusChange,
+        standing: Standing,
+        wanted: Wanted,
+        drifted: &BTreeSet<ObjectId>,
+    ) -> Again {
+        let wishes = self.resource.wishes();
+        let releases = self.releases(&wishes.upgrade, wishes.upgrade_force);
+        let objects = wanted.objects.clone();
+        match releases.upgrade(standing, wanted.prepared, drifted).await {
+            Ok(outcome) => {
+                self.announce_overrides().await;
+                self.finish(change, &outcome, &objects, wanted.looked_at_cluster)
+                    .await
+            }
+            Err(failure) if failure.cause == Cause::Interrupted => self.interrupted(&failure),
+            Err(failure) if matches!(failure.cause, Cause::InUse | Cause::Pending) => {
+                self.cannot_tell_state(&mut change, &failure.message);
+                self.write_status(self.resource, &change, Again::AfterFailure)
+                    .await
+            }
+            Err(failure) => {
+                let mut message = self.words(&failure);
+                if failure.record.is_some()
+                    && let Err(second) = self.roll_back().await
+                {
+                    message = format!("rollback failed: {second}: original upgrade error: {message}");
+                }
+                self.say_failed(&mut change, "UpgradeError", &message);
+                self.write_status(self.resource, &change, Again::AfterFailure)
+                    .await
+            }
+        }
+    }
+
+    pub(super) async fn roll_back(&self) -> Result<(), Failure> {
+        let Some(standing) = self.records().standing().await? else {
+            return Ok(());
+        };
+        let wishes = self.resource.wishes();
+        let releases = self.releases(&ActionWishes::default(), wishes.rollback_force);
+        releases.rollback(standing, None).await.map(|_| ())
+    }
+
+    /// Brings to an end what was cut off.
+    pub(super) async fn recover(
+        &self,
+        mut change: StatusChange,
+        recovery: Recovery,
+        standing: Standing,
+        wanted: Wanted,
+        drifted: &BTreeSet<ObjectId>,
+    ) -> Again {
+        let wishes = self.resource.wishes();
+        let revision = standing.last.release.version;
+        match recovery {
+            Recovery::Nothing => self.upgrade(change, standing, wanted, drifted).await,
+            Recovery::Wait(delay) => {
+                self.cannot_tell_state(
+                    &mut change,
+                    "another operation (install/upgrade/rollback) is in progress",
+                );
+                self.write_status(self.resource, &change, Again::After(delay))
+                    .await
+            }
+            Recovery::Resume => {
+                let action = if revision == 1 {
+                    &wishes.install
+                } else {
+                    &wishes.upgrade
+                };
+                let announcement = Announcement::normal(
+                    "ReleaseResumed",
+                    format!("revision {revision} was cut off and is brought to an end"),
+                );
+                self.world
+                    .announcer
+                    .tell(self.resource, &self.blueprint.watch.kind, &announcement)
+                    .await;
+                let releases = self.releases(action, wishes.upgrade_force);
+                match releases.resume(standing).await {
+                    Ok(outcome) => {
+                        self.finish(change, &outcome, &wanted.objects, wanted.looked_at_cluster)
+                            .await
+                    }
+                    Err(failure) if failure.cause == Cause::Interrupted => self.interrupted(&failure),
+                    Err(failure) => {
+                        let reason = if revision == 1 {
+                            "InstallError"
+                        } else {
+                            "UpgradeError"
+                        };
+                        let message = self.words(&failure);
+                        self.say_failed(&mut change, reason, &message);
+                        self.write_status(self.resource, &change, Again::AfterFailure)
+                            .await
+                    }
+                }
+            }
+            Recovery::GiveUp => {
+                let releases = self.releases(&wishes.upgrade, wishes.upgrade_force);
+                let why = format!("revision {revision} was cut off; the next one takes its place");
+                match releases.give_up(standing, &why).await {
+                    Ok(standing) => self.upgrade(change, standing, wanted, drifted).await,
+                    Err(fault) => self.cannot_read_records(&fault.into()).await,
+                }
+            }
+            Recovery::FinishUninstall => {
+                // The resource is still wanted: what is left of the old release makes room for a new one.
+                let releases = self.releases(&wishes.uninstall, false);
+                match releases.uninstall(standing, Attempt::Resumed).await {
+                    Ok(_) => Again::Soon,
+                    Err(failure) => {
+                        let message = self.words(&failure);
+                        self.say_failed(&mut change, "UninstallError", &message);
+                        self.write_status(self.resource, &change, Again::AfterFailure)
+                            .await
+                    }
+                }
+            }
+        }
+    }
+
+    /// Works out what the resource asks for; a fault in the values is said at once.
+    pub(super) async fn wanted(
+        &self,
+        before: Option<&Before<'_>>,
+        operation: Operation,
+        revision: i64,
+        change: &mut StatusChange,
+    ) -> Result<Wanted, Unwanted> {
+        let values = match self.blueprint.values(self.resource) {
+            Ok(values) => Arc::new(values),
+            Err(fault) => {
+                change
+                    .say(Statement::new(
+                        Aspect::Irreconcilable,
+                        Truth::True,
+                        "ErrorGettingValues",
+                        fault.to_string(),
+                    ))
+                    .say(Statement::plain(Aspect::ReleaseFailed, Truth::Unknown))
+                    .observed(self.resource.generation);
+                return Err(Unwanted::Said);
+            }
+        };
+        if operation == Operation::Install {
+            self.install_definitions(&values).await.map_err(Unwanted::Fault)?;
+        }
+        let capabilities = self.world.capabilities().await;
+        let capabilities = capabilities.map_err(|fault| Unwanted::Fault(fault.to_string()))?;
+        let preparation = Preparation {
+            cluster: &self.world.cluster,
+            blueprint: self.blueprint,
+            capabilities: &capabilities,
+            resource: self.resource,
+            values: &values,
+            before,
+        };
+        preparation
+            .revision(operation, revision)
+            .await
+            .map_err(|fault| Unwanted::Fault(self.render_words(&fault)))
+    }
+
+    /// Says what is wrong with a render; what is wrong with values is told in terms of the resource's spec too.
+    pub(super) fn render_words(&self, fault: &PreparationError) -> String {
+        fault.to_string()
+    }
+
+    /// Returns how long ago a record was written.
+    fn age_of(&self, record: &Record) -> Duration {
+        let written = record.written().unwrap_or_default();
+        Duration::try_from(Timestamp::now().duration_since(written)).unwrap_or_default()
+    }
+
+    /// Whether nobody else can be at work on a record: it carries our name, and no other operator that runs can have
+    /// begun it a moment ago, as when a resource is handed over.
+    fn is_left_by_us(&self, record: &Record) -> bool {
+        let is_alone = self.world.roster.running().is_empty();
+        record.written_by() == Some(self.world.cluster.manager())
+            && (is_alone || self.age_of(record) >= HANDED_OVER)
+    }
+
+    pub(super) async fn install_definitions(&self, values: &chart::values::Table) -> Result<(), String> {
+        let active = chart::dependencies::activate(&self.blueprint.chart, values, &mut |_| {})
+            .map_err(|fault| fault.to_string())?;
+        let definitions = chart::crds::crds(&active);
+        if definitions.is_empty() {
+            return Ok(());
+        }
+        definitions::install(&self.world.cluster, &definitions, DEFINITIONS_WITHIN)
+            .await
+            .map_err(|failure| self.words(&failure))?;
+        self.world.forget_capabilities().await;
+        Ok(())
+    }
+}
+
+/// Why it is not known what a resource asks for.
+pub(super) enum Unwanted {
+    /// The status says it already.
+    Said,
+    /// In words.
+    Fault(String),
+}

@@ -1,0 +1,219 @@
+//! What the status and events say of a look.
+
+use super::*;
+
+impl Look<'_> {
+    pub(super) async fn as_herald(&self, message: String) -> Again {
+        self.world.let_go(self.key);
+        let mut change = StatusChange::default();
+        change.say(Statement::new(
+            Aspect::Selected,
+            Truth::False,
+            "NotSelected",
+            message.clone(),
+        ));
+        let announcement = Announcement::warning("NotSelected", message);
+        self.announce_once(&announcement).await;
+        self.write_status(self.resource, &change, Again::WhenChanged)
+            .await
+    }
+
+    pub(super) async fn pause(&self) -> Again {
+        let mut change = StatusChange::default();
+        for aspect in [
+            Aspect::Irreconcilable,
+            Aspect::Deployed,
+            Aspect::Initialized,
+            Aspect::ReleaseFailed,
+        ] {
+            change.say(Statement::plain(aspect, Truth::Unknown));
+        }
+        change
+            .say(Statement::new(
+                Aspect::Paused,
+                Truth::True,
+                "PauseReconcileAnnotationTrue",
+                "",
+            ))
+            .unsay(Aspect::Ready)
+            .release(None);
+        self.world.let_go(self.key);
+        self.write_status(self.resource, &change, Again::WhenChanged)
+            .await
+    }
+
+    pub(super) async fn collide(&self, chart: &str) -> Again {
+        self.world.let_go(self.key);
+        let message = format!(
+            "duplicate release name: found existing release with name {:?} for chart {chart:?}; give the resource \
+             another name, or delete the one that has it",
+            self.id.name
+        );
+        self.announce_once(&Announcement::warning("ReleaseNameTaken", message.clone()))
+            .await;
+        let mut change = self.beginning();
+        self.cannot_tell_state(&mut change, &message);
+        self.write_status(self.resource, &change, Again::AfterFailure)
+            .await
+    }
+
+    /// What every look says first.
+    pub(super) fn beginning(&self) -> StatusChange {
+        let mut change = StatusChange::default();
+        change
+            .say(Statement::plain(Aspect::Paused, Truth::False))
+            .say(Statement::plain(Aspect::Initialized, Truth::True))
+            .unsay(Aspect::Selected);
+        change
+    }
+
+    pub(super) fn say_failed(&self, change: &mut StatusChange, reason: &'static str, message: &str) {
+        change
+            .say(Statement::new(
+                Aspect::Irreconcilable,
+                Truth::True,
+                "ReconcileError",
+                message,
+            ))
+            .say(Statement::new(
+                Aspect::ReleaseFailed,
+                Truth::True,
+                reason,
+                message,
+            ))
+            .observed(self.resource.generation);
+        self.world.unsettle(self.key);
+    }
+
+    pub(super) fn cannot_tell_state(&self, change: &mut StatusChange, message: &str) {
+        change
+            .say(Statement::new(
+                Aspect::Irreconcilable,
+                Truth::True,
+                "ErrorGettingReleaseState",
+                message,
+            ))
+            .say(Statement::plain(Aspect::ReleaseFailed, Truth::Unknown))
+            .say(Statement::plain(Aspect::Deployed, Truth::Unknown))
+            .observed(self.resource.generation)
+            .release(None);
+        self.world.unsettle(self.key);
+    }
+
+    pub(super) fn say_readiness(&self, change: &mut StatusChange) {
+        if let Some(statement) = readiness::statement(&self.world.dependents.readiness(self.key)) {
+            change.say(statement);
+        }
+    }
+
+    pub(super) async fn say_drift(&self, change: &mut StatusChange, changes: &[apply::diff::Change]) {
+        let fields = crate::drift_report::fields(changes);
+        if fields.is_empty() {
+            return;
+        }
+        let message = format!("changed by others and set back: {}", fields.join("; "));
+        let announcement = Announcement::normal("DriftRepaired", message);
+        self.world
+            .announcer
+            .tell(self.resource, &self.blueprint.watch.kind, &announcement)
+            .await;
+        change.drift(fields);
+    }
+
+    /// What went wrong, and which rules are missing.
+    pub(super) fn words(&self, failure: &Failure) -> String {
+        let mut message = failure.message.clone();
+        if !failure.missing.is_empty() {
+            let rules: Vec<String> = failure.missing.iter().map(ToString::to_string).collect();
+            message.push_str(&format!(
+                "\nthe operator lacks the right to {}; `baton bundle generate` writes a bundle with the rights that the \
+                 chart needs",
+                rules.join(", ")
+            ));
+        }
+        message
+    }
+
+    pub(super) async fn announce_once(&self, announcement: &Announcement) {
+        if !self.world.announcer.has_told(self.resource, announcement) {
+            let kind = &self.blueprint.watch.kind;
+            self.world.announcer.tell(self.resource, kind, announcement).await;
+        }
+    }
+
+    pub(super) async fn announce_overrides(&self) {
+        for (path, value) in self.blueprint.watch.overrides.iter() {
+            let value = if self.world.suppress_override_values {
+                "****"
+            } else {
+                value
+            };
+            let message = format!("Chart value {path:?} overridden to {value:?} by operator");
+            let announcement = Announcement::warning("ValueOverridden", message);
+            let kind = &self.blueprint.watch.kind;
+            self.world
+                .announcer
+                .tell(self.resource, kind, &announcement)
+                .await;
+        }
+    }
+
+    pub(super) async fn write_status(
+        &self,
+        resource: &CustomResource,
+        change: &StatusChange,
+        again: Again,
+    ) -> Again {
+        match writing::write_status(self.world, self.blueprint, resource, change).await {
+            Ok(()) => again,
+            Err(fault) if fault.is_not_found() => Again::WhenChanged,
+            Err(fault) => self.failed_write(&fault),
+        }
+    }
+
+    pub(super) fn failed_write(&self, fault: &WriteError) -> Again {
+        if fault.is_conflict() {
+            tracing::debug!(resource = %self.resource.id, "somebody else changed the resource meanwhile");
+        } else {
+            tracing::warn!(resource = %self.resource.id, %fault, "the resource can't be written; trying again");
+        }
+        Again::AfterFailure
+    }
+
+    pub(super) fn interrupted(&self, failure: &Failure) -> Again {
+        tracing::warn!(resource = %self.resource.id, %failure, "the release was interrupted; trying again");
+        self.world.unsettle(self.key);
+        Again::AfterFailure
+    }
+
+    pub(super) async fn cannot_read_records(&self, failure: &Failure) -> Again {
+        if failure.cause == Cause::Interrupted {
+            return self.interrupted(failure);
+        }
+        let mut change = self.beginning();
+        let message = self.words(failure);
+        self.cannot_tell_state(&mut change, &message);
+        self.write_status(self.resource, &change, Again::AfterFailure)
+            .await
+    }
+}
+
+pub(super) fn say_deployed(change: &mut StatusChange, record: &Record) {
+    let release = &record.release;
+    let (reason, otherwise) = if release.version > 1 {
+        ("UpgradeSuccessful", "release was successfully upgraded")
+    } else {
+        ("InstallSuccessful", "release was successfully installed")
+    };
+    let message = if release.info.notes.is_empty() {
+        otherwise
+    } else {
+        release.info.notes.as_str()
+    };
+    change
+        .say(Statement::new(Aspect::Deployed, Truth::True, reason, message))
+        .release(Some(DeployedRelease {
+            name: release.name.clone(),
+            manifest: release.manifest.clone(),
+        }));
+}

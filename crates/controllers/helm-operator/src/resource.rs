@@ -1,0 +1,257 @@
+//! A custom resource as it comes from the API server, read once into what the operator needs of it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use chart::go_duration;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use serde_json::{Map, Value};
+
+use crate::watches::Kind;
+
+/// Keeps a resource until its release is uninstalled.
+pub const FINALIZER: &str = "uninstall-helm-release";
+
+/// The finalizer of the older Helm operator: a resource that it looked after is let go the same way.
+pub const OLD_FINALIZER: &str = "helm.sdk.operatorframework.io/uninstall-release";
+
+/// What annotations of resources start with that steer the operator, for both of upstream's operators.
+const PREFIX: &str = "helm.sdk.operatorframework.io/";
+
+/// Asks for pods that start anew when configuration that they use changes; baton's own.
+const RESTART_ON_CONFIGURATION: &str = "baton-olm.dev/restart-on-configuration";
+
+/// Stops the operator from changing anything of a resource; baton's own.
+const PAUSE: &str = "baton-olm.dev/pause";
+
+/// Which resource of a kind.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ResourceName {
+    /// The namespace; empty for a resource of the whole cluster.
+    pub namespace: String,
+    /// The name.
+    pub name: String,
+}
+
+impl fmt::Display for ResourceName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.namespace.is_empty() {
+            formatter.write_str(&self.name)
+        } else {
+            write!(formatter, "{}/{}", self.namespace, self.name)
+        }
+    }
+}
+
+/// A custom resource.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CustomResource {
+    /// What it is called.
+    pub id: ResourceName,
+    /// Which object of that name it is.
+    pub uid: String,
+    /// The state of it that was seen.
+    pub resource_version: String,
+    /// The state of its spec.
+    pub generation: i64,
+    /// When it was made, in seconds since the epoch; 0 if it doesn't say.
+    pub created: i64,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+    /// Its annotations.
+    pub annotations: BTreeMap<String, String>,
+    /// Its finalizers.
+    pub finalizers: Vec<String>,
+    /// Whether it is on its way out.
+    pub is_deleted: bool,
+    /// Its spec, if it has one.
+    pub spec: Option<Value>,
+    /// Its status as it is.
+    pub status: Map<String, Value>,
+}
+
+impl CustomResource {
+    /// Reads an object; what is missing is empty.
+    pub fn read(object: Value) -> Self {
+        let Value::Object(mut object) = object else {
+            return Self::read(Value::Object(Map::new()));
+        };
+        let metadata = object.remove("metadata").unwrap_or_default();
+        let text = |field: &str| {
+            let value = metadata.get(field).and_then(Value::as_str);
+            value.unwrap_or_default().to_owned()
+        };
+        let table = |field: &str| -> BTreeMap<String, String> {
+            let map = metadata.get(field).and_then(Value::as_object);
+            let entries = map.into_iter().flatten();
+            entries
+                .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
+                .collect()
+        };
+        let finalizers = metadata.get("finalizers").and_then(Value::as_array);
+        Self {
+            id: ResourceName {
+                namespace: text("namespace"),
+                name: text("name"),
+            },
+            uid: text("uid"),
+            resource_version: text("resourceVersion"),
+            generation: metadata
+                .get("generation")
+                .and_then(Value::as_i64)
+                .unwrap_or_default(),
+            created: text("creationTimestamp")
+                .parse::<jiff::Timestamp>()
+                .map(|time| time.as_second())
+                .unwrap_or_default(),
+            labels: table("labels"),
+            annotations: table("annotations"),
+            finalizers: finalizers
+                .into_iter()
+                .flatten()
+                .filter_map(|finalizer| finalizer.as_str().map(str::to_owned))
+                .collect(),
+            is_deleted: metadata.get("deletionTimestamp").is_some_and(Value::is_string),
+            spec: object.remove("spec"),
+            status: match object.remove("status") {
+                Some(Value::Object(status)) => status,
+                _ => Map::new(),
+            },
+        }
+    }
+
+    /// Returns whether the resource waits for its release to be uninstalled.
+    pub fn has_finalizer(&self) -> bool {
+        self.finalizers
+            .iter()
+            .any(|finalizer| finalizer == FINALIZER || finalizer == OLD_FINALIZER)
+    }
+
+    /// Returns the owner reference that makes the resource the controller of an object.
+    pub fn owner_reference(&self, kind: &Kind) -> OwnerReference {
+        OwnerReference {
+            api_version: kind.api_version(),
+            block_owner_deletion: Some(true),
+            controller: Some(true),
+            kind: kind.kind.clone(),
+            name: self.id.name.clone(),
+            uid: self.uid.clone(),
+        }
+    }
+
+    /// Returns what annotations ask for.
+    pub fn wishes(&self) -> Wishes {
+        let value = |name: &str| self.annotations.get(&format!("{PREFIX}{name}"));
+        let is_set = |name: &str| value(name).and_then(|text| boolean(text));
+        let description = |name: &str| value(name).filter(|text| !text.is_empty()).cloned();
+        let own = |key: &str| self.annotations.get(key).and_then(|text| boolean(text));
+        Wishes {
+            upgrade_force: is_set("upgrade-force").unwrap_or(false),
+            rollback_force: is_set("rollback-force").unwrap_or(true),
+            uninstall_wait: is_set("uninstall-wait").unwrap_or(false),
+            reconcile_period: value("reconcile-period").and_then(|text| go_duration::parse(text).ok()),
+            install: ActionWishes {
+                without_hooks: is_set("install-disable-hooks").unwrap_or(false),
+                description: description("install-description"),
+            },
+            upgrade: ActionWishes {
+                without_hooks: is_set("upgrade-disable-hooks").unwrap_or(false),
+                description: description("upgrade-description"),
+            },
+            uninstall: ActionWishes {
+                without_hooks: is_set("uninstall-disable-hooks").unwrap_or(false),
+                description: description("uninstall-description"),
+            },
+            restart_on_configuration: own(RESTART_ON_CONFIGURATION),
+            pause: own(PAUSE).unwrap_or(false),
+        }
+    }
+}
+
+/// Reads a truth as Go's `strconv.ParseBool` does.
+fn boolean(text: &str) -> Option<bool> {
+    match text {
+        "1" | "t" | "T" | "TRUE" | "true" | "True" => Some(true),
+        "0" | "f" | "F" | "FALSE" | "false" | "False" => Some(false),
+        _ => None,
+    }
+}
+
+/// What the annotations of a resource ask for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wishes {
+    /// Objects are replaced, not changed, at an upgrade.
+    pub upgrade_force: bool,
+    /// The same for the way back after an upgrade that failed.
+    pub rollback_force: bool,
+    /// The resource stays until every object of its release is gone.
+    pub uninstall_wait: bool,
+    /// How often the resource is looked at although nothing changed.
+    pub reconcile_period: Option<Duration>,
+    /// For the installation.
+    pub install: ActionWishes,
+    /// For upgrades.
+    pub upgrade: ActionWishes,
+    /// For the way out.
+    pub uninstall: ActionWishes,
+    /// Whether pods start anew when configuration that they use changes, if the resource says so or not.
+    pub restart_on_configuration: Option<bool>,
+    /// Nothing is changed.
+    pub pause: bool,
+}
+
+/// What is asked for one action.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ActionWishes {
+    /// Hooks aren't run.
+    pub without_hooks: bool,
+    /// What the record says in place of Helm's words.
+    pub description: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_resource_is_read_once() {
+        let resource = CustomResource::read(json!({
+            "apiVersion": "doublewordai.co/v1alpha1",
+            "kind": "InferenceStack",
+            "metadata": {
+                "name": "stack", "namespace": "models", "uid": "u", "generation": 3, "resourceVersion": "17",
+                "labels": {"operatorVersion": "v2"},
+                "annotations": {
+                    "helm.sdk.operatorframework.io/upgrade-force": "True",
+                    "helm.sdk.operatorframework.io/rollback-force": "perhaps",
+                    "helm.sdk.operatorframework.io/install-disable-hooks": "1",
+                    "helm.sdk.operatorframework.io/upgrade-description": "by hand",
+                    "helm.sdk.operatorframework.io/reconcile-period": "2m",
+                    "baton-olm.dev/restart-on-configuration": "false",
+                },
+                "finalizers": ["uninstall-helm-release"],
+            },
+            "spec": {"a": 1},
+        }));
+        assert_eq!(resource.id.to_string(), "models/stack");
+        assert!(resource.has_finalizer() && !resource.is_deleted);
+        assert_eq!(resource.spec, Some(json!({"a": 1})));
+        let wishes = resource.wishes();
+        assert!(wishes.upgrade_force && wishes.rollback_force && wishes.install.without_hooks);
+        assert_eq!(wishes.upgrade.description.as_deref(), Some("by hand"));
+        assert_eq!(wishes.reconcile_period, Some(Duration::from_secs(120)));
+        assert_eq!(wishes.restart_on_configuration, Some(false));
+        assert!(!wishes.pause);
+    }
+
+    #[test]
+    fn an_object_of_another_shape_is_an_empty_resource() {
+        for object in [json!(null), json!([]), json!({"metadata": 3, "status": "x"})] {
+            let resource = CustomResource::read(object);
+            assert!(resource.id.name.is_empty() && resource.spec.is_none());
+        }
+    }
+}

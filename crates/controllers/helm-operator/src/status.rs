@@ -1,0 +1,315 @@
+//! The status of a custom resource: upstream's conditions and release, and what baton adds.
+//!
+//! ```text
+//! Initialized, Deployed, ReleaseFailed, Irreconcilable, Paused   upstream's
+//! Ready, Selected, observedGeneration, drift                     baton's
+//! ```
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+/// A truth of a condition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Truth {
+    /// It holds.
+    True,
+    /// It doesn't.
+    False,
+    /// Nobody can tell.
+    Unknown,
+}
+
+impl Truth {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::True => "True",
+            Self::False => "False",
+            Self::Unknown => "Unknown",
+        }
+    }
+}
+
+/// The aspects that conditions are about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Aspect {
+    /// A release is there.
+    Deployed,
+    /// The resource was looked at.
+    Initialized,
+    /// It can't be made true.
+    Irreconcilable,
+    /// Nobody may change anything of it.
+    Paused,
+    /// What the release made really works; baton's own.
+    Ready,
+    /// The last try failed.
+    ReleaseFailed,
+    /// Whether an operator looks after the resource; baton's own, said only where none does.
+    Selected,
+}
+
+impl Aspect {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Deployed => "Deployed",
+            Self::Initialized => "Initialized",
+            Self::Irreconcilable => "Irreconcilable",
+            Self::Paused => "Paused",
+            Self::Ready => "Ready",
+            Self::ReleaseFailed => "ReleaseFailed",
+            Self::Selected => "Selected",
+        }
+    }
+}
+
+/// What is said of an aspect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Statement {
+    /// The aspect.
+    pub aspect: Aspect,
+    /// Whether it holds.
+    pub truth: Truth,
+    /// Why, in one word; may be empty.
+    pub reason: &'static str,
+    /// Why, for a person; may be empty.
+    pub message: String,
+}
+
+impl Statement {
+    /// Says that an aspect holds or not, without a reason.
+    pub fn plain(aspect: Aspect, truth: Truth) -> Self {
+        Self {
+            aspect,
+            truth,
+            reason: "",
+            message: String::new(),
+        }
+    }
+
+    /// Says that an aspect holds or not, and why.
+    pub fn new(aspect: Aspect, truth: Truth, reason: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            aspect,
+            truth,
+            reason,
+            message: message.into(),
+        }
+    }
+}
+
+/// The release in the status.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeployedRelease {
+    /// Its name.
+    pub name: String,
+    /// Its objects, as YAML.
+    pub manifest: String,
+}
+
+/// A manifest that is longer stays out of the status, where it would make the resource too large to store.
+const LONGEST_MANIFEST: usize = 400 << 10;
+
+/// What becomes of a status.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StatusChange {
+    statements: Vec<Statement>,
+    release: Option<Option<DeployedRelease>>,
+    removed: Vec<Aspect>,
+    observed_generation: Option<i64>,
+    drift: Option<Vec<String>>,
+}
+
+impl StatusChange {
+    /// Says something; what is said later of the same aspect wins.
+    pub fn say(&mut self, statement: Statement) -> &mut Self {
+        self.removed.retain(|aspect| *aspect != statement.aspect);
+        self.statements.push(statement);
+        self
+    }
+
+    /// Says nothing of an aspect any more.
+    pub fn unsay(&mut self, aspect: Aspect) -> &mut Self {
+        self.statements.retain(|statement| statement.aspect != aspect);
+        self.removed.push(aspect);
+        self
+    }
+
+    /// Names the release that is there, or that there is none.
+    pub fn release(&mut self, release: Option<DeployedRelease>) -> &mut Self {
+        self.release = Some(release);
+        self
+    }
+
+    /// Names the generation that the status is about.
+    pub fn observed(&mut self, generation: i64) -> &mut Self {
+        self.observed_generation = Some(generation);
+        self
+    }
+
+    /// Names the fields that were found changed and were set back, object by object; none is no drift.
+    pub fn drift(&mut self, fields: Vec<String>) -> &mut Self {
+        self.drift = Some(fields);
+        self
+    }
+
+    /// Returns the new status, if it differs from the one before.
+    pub fn apply(&self, before: &Map<String, Value>, now: Timestamp) -> Option<Map<String, Value>> {
+        let mut conditions = read_conditions(before);
+        for aspect in &self.removed {
+            conditions.retain(|condition| text(condition, "type") != aspect.as_str());
+        }
+        for statement in &self.statements {
+            set(&mut conditions, statement, now);
+        }
+        conditions.sort_by(|left, right| text(left, "type").cmp(text(right, "type")));
+        let mut after = before.clone();
+        after.insert("conditions".to_owned(), Value::Array(conditions));
+        match &self.release {
+            None => {}
+            Some(None) => {
+                after.remove("deployedRelease");
+            }
+            Some(Some(release)) => {
+                let mut value = json!({"name": release.name});
+                if release.manifest.len() <= LONGEST_MANIFEST {
+                    value["manifest"] = Value::String(release.manifest.clone());
+                }
+                after.insert("deployedRelease".to_owned(), value);
+            }
+        }
+        if let Some(generation) = self.observed_generation {
+            after.insert("observedGeneration".to_owned(), json!(generation));
+        }
+        match &self.drift {
+            None => {}
+            Some(fields) if fields.is_empty() => {
+                after.remove("drift");
+            }
+            Some(fields) => {
+                let report =
+                    json!({"repairedAt": now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(), "fields": fields});
+                after.insert("drift".to_owned(), report);
+            }
+        }
+        (after != *before).then_some(after)
+    }
+}
+
+fn text<'a>(condition: &'a Value, field: &str) -> &'a str {
+    condition.get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn read_conditions(status: &Map<String, Value>) -> Vec<Value> {
+    let conditions = status.get("conditions").and_then(Value::as_array);
+    conditions
+        .into_iter()
+        .flatten()
+        .filter(|condition| !text(condition, "type").is_empty())
+        .cloned()
+        .collect()
+}
+
+/// Sets a condition; its time changes only with its truth.
+fn set(conditions: &mut Vec<Value>, statement: &Statement, now: Timestamp) {
+    let kind = statement.aspect.as_str();
+    let place = conditions
+        .iter()
+        .position(|condition| text(condition, "type") == kind);
+    let since = place
+        .and_then(|place| conditions.get(place))
+        .filter(|before| text(before, "status") == statement.truth.as_str())
+        .map(|before| text(before, "lastTransitionTime").to_owned())
+        .filter(|since| !since.is_empty());
+    let since = since.unwrap_or_else(|| now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
+    let mut condition =
+        json!({"type": kind, "status": statement.truth.as_str(), "lastTransitionTime": since});
+    if !statement.reason.is_empty() {
+        condition["reason"] = json!(statement.reason);
+    }
+    if !statement.message.is_empty() {
+        condition["message"] = json!(statement.message);
+    }
+    match place.and_then(|place| conditions.get_mut(place)) {
+        Some(before) => *before = condition,
+        None => conditions.push(condition),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).expect("a time")
+    }
+
+    #[test]
+    fn conditions_are_sorted_and_keep_their_time_while_they_hold() {
+        let mut change = StatusChange::default();
+        change
+            .say(Statement::plain(Aspect::Initialized, Truth::True))
+            .say(Statement::new(
+                Aspect::Deployed,
+                Truth::True,
+                "InstallSuccessful",
+                "done",
+            ))
+            .release(Some(DeployedRelease {
+                name: "stack".to_owned(),
+                manifest: "---\n".to_owned(),
+            }))
+            .observed(1);
+        let first = change.apply(&Map::new(), at(0)).expect("a change");
+        assert_eq!(
+            Value::Object(first.clone()),
+            json!({
+                "conditions": [
+                    {
+                        "type": "Deployed", "status": "True", "reason": "InstallSuccessful", "message": "done",
+                        "lastTransitionTime": "1970-01-01T00:00:00Z",
+                    },
+                    {"type": "Initialized", "status": "True", "lastTransitionTime": "1970-01-01T00:00:00Z"},
+                ],
+                "deployedRelease": {"name": "stack", "manifest": "---\n"},
+                "observedGeneration": 1,
+            })
+        );
+        assert_eq!(change.apply(&first, at(60)), None, "the same again is no change");
+        let mut change = StatusChange::default();
+        change
+            .say(Statement::new(
+                Aspect::Deployed,
+                Truth::True,
+                "UpgradeSuccessful",
+                "more",
+            ))
+            .say(Statement::plain(Aspect::Initialized, Truth::False))
+            .release(None);
+        let second = change.apply(&first, at(60)).expect("a change");
+        assert_eq!(
+            second["conditions"][0]["lastTransitionTime"],
+            "1970-01-01T00:00:00Z"
+        );
+        assert_eq!(
+            second["conditions"][1]["lastTransitionTime"],
+            "1970-01-01T00:01:00Z"
+        );
+        assert!(!second.contains_key("deployedRelease"));
+    }
+
+    #[test]
+    fn what_others_say_stays() {
+        let before = json!({"conditions": [{"type": "Foreign", "status": "True"}], "more": 1});
+        let mut change = StatusChange::default();
+        change.say(Statement::plain(Aspect::Ready, Truth::True));
+        let after = change
+            .apply(before.as_object().expect("a table"), at(0))
+            .expect("a change");
+        assert_eq!(after["more"], 1);
+        assert_eq!(after["conditions"].as_array().map(Vec::len), Some(2));
+        let mut change = StatusChange::default();
+        change.unsay(Aspect::Ready);
+        let after = change.apply(&after, at(0)).expect("a change");
+        assert_eq!(after["conditions"].as_array().map(Vec::len), Some(1));
+    }
+}

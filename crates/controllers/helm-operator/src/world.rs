@@ -1,0 +1,402 @@
+//! What all workers of an operator share: what was seen of the cluster, and what was done last.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use apply::object::ObjectId;
+use chart::capabilities::{Capabilities, KubeVersion};
+use duty::queue::Queue;
+use kube::Client;
+use kube::api::ApiResource;
+use release::cluster::{Cluster, ServerError};
+use release::history::Revision;
+use release::identity::ReleaseId;
+use tokio::time::Instant;
+
+use crate::blueprint::Blueprint;
+use crate::dependents::{Dependents, Happening};
+use crate::events::Announcer;
+use crate::metrics::Metrics;
+use crate::resource::{CustomResource, ResourceName, Wishes};
+use crate::roster::Roster;
+
+/// How long the status waits for more news of workloads: several become ready at about the same time.
+const READINESS_PAUSE: Duration = Duration::from_secs(1);
+
+/// Which resource of which watch.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Key {
+    /// The number of the watch.
+    pub watch: usize,
+    /// The resource.
+    pub resource: ResourceName,
+}
+
+/// How a resource was left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settled {
+    /// The resource itself; one of the same name that was made anew is another.
+    pub uid: String,
+    /// The generation that the release is made from.
+    pub generation: i64,
+    /// What annotations asked for.
+    pub wishes: Wishes,
+    /// The revision that was last.
+    pub revision: i64,
+    /// The state of its record.
+    pub record: String,
+    /// Whether the chart looks at the cluster, so that it must be rendered again from time to time.
+    pub looks_at_cluster: bool,
+    /// When it was last rendered and compared.
+    pub compared: Instant,
+}
+
+/// What the workers share.
+pub struct World {
+    /// The way to the cluster.
+    pub cluster: Cluster,
+    /// The watches with their charts.
+    pub blueprints: Vec<Arc<Blueprint>>,
+    /// The operators that run.
+    pub roster: Roster,
+    /// The namespaces that are looked after; all if it is empty.
+    pub namespaces: Vec<String>,
+    /// How often resources are looked at although nothing changed, where neither they nor the watch says it.
+    pub reconcile_period: Duration,
+    /// Whether events leave out the values that the operator sets.
+    pub suppress_override_values: bool,
+    /// How many revisions are kept.
+    pub history_limit: usize,
+    /// What is to be looked at, for each watch.
+    pub queues: Vec<Arc<Queue<ResourceName>>>,
+    /// What resources made.
+    pub dependents: Dependents<Key>,
+    /// Tells what happened.
+    pub announcer: Announcer,
+    /// What is counted.
+    pub metrics: Metrics,
+    state: Arc<State>,
+    capabilities: tokio::sync::Mutex<Option<Arc<Capabilities>>>,
+}
+
+#[derive(Default)]
+struct State {
+    resources: Mutex<HashMap<Key, Arc<CustomResource>>>,
+    revisions: Mutex<HashMap<ReleaseId, Vec<Revision>>>,
+    settled: Mutex<HashMap<Key, Settled>>,
+    drifted: Mutex<HashMap<Key, BTreeSet<ObjectId>>>,
+}
+
+/// What a world is made of.
+pub struct Making {
+    /// The way to the cluster.
+    pub client: Client,
+    /// Who owns the fields of objects.
+    pub manager: String,
+    /// The watches with their charts.
+    pub blueprints: Vec<Blueprint>,
+    /// The operators that run.
+    pub roster: Roster,
+    /// The namespaces that are looked after; all if it is empty.
+    pub namespaces: Vec<String>,
+    /// How often resources are looked at although nothing changed.
+    pub reconcile_period: Duration,
+    /// Whether events leave out the values that the operator sets.
+    pub suppress_override_values: bool,
+    /// How many revisions are kept.
+    pub history_limit: usize,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl World {
+    /// Makes a world in which nothing was seen yet.
+    pub fn new(making: Making) -> Self {
+        let Making {
+            client,
+            manager,
+            blueprints,
+            roster,
+            namespaces,
+            reconcile_period,
+            suppress_override_values,
+            history_limit,
+        } = making;
+        let blueprints: Vec<Arc<Blueprint>> = blueprints.into_iter().map(Arc::new).collect();
+        let queues: Vec<Arc<Queue<ResourceName>>> = blueprints.iter().map(|_| Arc::default()).collect();
+        let state = Arc::new(State::default());
+        let tell = {
+            let (queues, state, blueprints) = (queues.clone(), Arc::clone(&state), blueprints.clone());
+            Arc::new(move |key: &Key, id: &ObjectId, happening: Happening| {
+                let (Some(queue), Some(blueprint)) = (queues.get(key.watch), blueprints.get(key.watch))
+                else {
+                    return;
+                };
+                match happening {
+                    Happening::Drifted if blueprint.watch.watch_dependent_resources => {
+                        lock(&state.drifted)
+                            .entry(key.clone())
+                            .or_default()
+                            .insert(id.clone());
+                        queue.add(key.resource.clone());
+                    }
+                    Happening::Drifted => {}
+                    Happening::Readiness => queue.add_after(key.resource.clone(), READINESS_PAUSE),
+                }
+            })
+        };
+        Self {
+            cluster: Cluster::new(client.clone(), &manager),
+            dependents: Dependents::new(client.clone(), &manager, &namespaces, tell),
+            announcer: Announcer::new(client),
+            metrics: Metrics::new(&blueprints),
+            blueprints,
+            roster,
+            namespaces,
+            reconcile_period,
+            suppress_override_values,
+            history_limit,
+            queues,
+            state,
+            capabilities: tokio::sync::Mutex::new(None),
+        }
+    }
+
+    /// Has a resource looked at.
+    pub fn look_at(&self, key: &Key) {
+        if let Some(queue) = self.queues.get(key.watch) {
+            queue.add(key.resource.clone());
+        }
+    }
+
+    /// Has every resource looked at, because the operators that run have changed.
+    pub fn look_at_all(&self) {
+        let keys: Vec<Key> = lock(&self.state.resources).keys().cloned().collect();
+        for key in keys {
+            self.look_at(&key);
+        }
+    }
+
+    /// Returns a resource as it was last seen.
+    pub fn resource(&self, key: &Key) -> Option<Arc<CustomResource>> {
+        lock(&self.state.resources).get(key).cloned()
+    }
+
+    /// Returns a resource as it was last seen; as it was given if it is another one by now.
+    pub(crate) fn newest(
+        &self,
+        blueprint: &Arc<Blueprint>,
+        resource: &CustomResource,
+    ) -> Arc<CustomResource> {
+        let watch = self
+            .blueprints
+            .iter()
+            .position(|known| Arc::ptr_eq(known, blueprint));
+        let newest = watch.and_then(|watch| {
+            self.resource(&Key {
+                watch,
+                resource: resource.id.clone(),
+            })
+        });
+        newest
+            .filter(|newest| newest.uid == resource.uid)
+            .unwrap_or_else(|| Arc::new(resource.clone()))
+    }
+
+    /// Returns how the resources of a watch are addressed; the server is asked once.
+    pub(crate) async fn address(&self, blueprint: &Blueprint) -> Result<ApiResource, ServerError> {
+        let kind = &blueprint.watch.kind;
+        let id = ObjectId {
+            api_version: kind.api_version(),
+            kind: kind.kind.clone(),
+            ..ObjectId::default()
+        };
+        Ok(self.cluster.served(&id).await?.resource)
+    }
+
+    /// Returns whether some resource has this identity.
+    pub fn has_resource(&self, uid: &str) -> bool {
+        lock(&self.state.resources)
+            .values()
+            .any(|resource| resource.uid == uid)
+    }
+
+    /// Notes a resource; returns whether anything but its version changed.
+    pub fn saw(&self, watch: usize, resource: CustomResource) -> (Key, bool) {
+        let key = Key {
+            watch,
+            resource: resource.id.clone(),
+        };
+        let version =
+            |resource: &CustomResource| resource.resource_version.parse::<u64>().unwrap_or_default();
+        let mut resources = lock(&self.state.resources);
+        let is_news = match resources.get(&key) {
+            // What was written here comes back as an event, perhaps after a newer write.
+            Some(before) if before.uid == resource.uid && version(&resource) < version(before) => {
+                return (key, false);
+            }
+            Some(before) => {
+                let mut same = (**before).clone();
+                same.resource_version.clone_from(&resource.resource_version);
+                same != resource
+            }
+            None => true,
+        };
+        self.metrics.resource_seen(watch, &resource);
+        resources.insert(key.clone(), Arc::new(resource));
+        (key, is_news)
+    }
+
+    /// Forgets a resource that is gone.
+    pub fn gone(&self, key: &Key) {
+        lock(&self.state.resources).remove(key);
+        self.metrics.resource_gone(key);
+    }
+
+    /// Returns the keys of a watch's resources in some namespace, or everywhere.
+    pub fn keys(&self, watch: usize, namespace: &str) -> Vec<Key> {
+        lock(&self.state.resources)
+            .keys()
+            .filter(|key| key.watch == watch && (namespace.is_empty() || key.resource.namespace == namespace))
+            .cloned()
+            .collect()
+    }
+
+    /// Forgets how a resource was left, and what it made.
+    pub fn let_go(&self, key: &Key) {
+        lock(&self.state.settled).remove(key);
+        lock(&self.state.drifted).remove(key);
+        self.dependents.release(key);
+    }
+
+    /// Returns how a resource was left.
+    pub fn settled(&self, key: &Key) -> Option<Settled> {
+        lock(&self.state.settled).get(key).cloned()
+    }
+
+    /// Notes how a resource was left.
+    pub fn settle(&self, key: &Key, settled: Settled) {
+        lock(&self.state.settled).insert(key.clone(), settled);
+    }
+
+    /// Forgets how a resource was left, so that the next look compares everything.
+    pub fn unsettle(&self, key: &Key) {
+        lock(&self.state.settled).remove(key);
+    }
+
+    /// Takes the objects of a resource that somebody changed.
+    pub fn take_drifted(&self, key: &Key) -> BTreeSet<ObjectId> {
+        lock(&self.state.drifted).remove(key).unwrap_or_default()
+    }
+
+    /// Puts back objects that could not be looked at.
+    pub fn put_back_drifted(&self, key: &Key, objects: BTreeSet<ObjectId>) {
+        lock(&self.state.drifted)
+            .entry(key.clone())
+            .or_default()
+            .extend(objects);
+    }
+
+    /// Returns the last revision of a release, as far as records were seen.
+    pub fn last_revision(&self, id: &ReleaseId) -> Option<Revision> {
+        let revisions = lock(&self.state.revisions);
+        revisions
+            .get(id)
+            .into_iter()
+            .flatten()
+            .max_by_key(|revision| revision.version)
+            .cloned()
+    }
+
+    /// Notes a record; returns the resources whose release it may be.
+    pub fn revision_seen(&self, id: &ReleaseId, revision: Revision) -> Vec<Key> {
+        {
+            let mut revisions = lock(&self.state.revisions);
+            let known = revisions.entry(id.clone()).or_default();
+            known.retain(|other| other.secret != revision.secret);
+            known.push(revision);
+        }
+        self.resources_named(id)
+    }
+
+    /// Forgets a record.
+    pub fn revision_gone(&self, id: &ReleaseId, secret: &str) -> Vec<Key> {
+        {
+            let mut revisions = lock(&self.state.revisions);
+            if let Some(known) = revisions.get_mut(id) {
+                known.retain(|other| other.secret != secret);
+                if known.is_empty() {
+                    revisions.remove(id);
+                }
+            }
+        }
+        self.resources_named(id)
+    }
+
+    /// Forgets all records of a namespace, or all; a new list follows.
+    pub fn forget_revisions(&self, namespace: &str) {
+        lock(&self.state.revisions).retain(|id, _| !namespace.is_empty() && id.namespace != namespace);
+    }
+
+    fn resources_named(&self, id: &ReleaseId) -> Vec<Key> {
+        let resources = lock(&self.state.resources);
+        (0..self.blueprints.len())
+            .map(|watch| Key {
+                watch,
+                resource: ResourceName {
+                    namespace: id.namespace.clone(),
+                    name: id.name.clone(),
+                },
+            })
+            .filter(|key| resources.contains_key(key))
+            .collect()
+    }
+
+    /// Returns what charts may ask about the cluster; asked once.
+    pub async fn capabilities(&self) -> Result<Arc<Capabilities>, kube::Error> {
+        let mut known = self.capabilities.lock().await;
+        if let Some(known) = &*known {
+            return Ok(Arc::clone(known));
+        }
+        let asked = Arc::new(ask_capabilities(self.cluster.client()).await?);
+        *known = Some(Arc::clone(&asked));
+        Ok(asked)
+    }
+
+    /// Forgets what the cluster can do, because definitions were added.
+    pub async fn forget_capabilities(&self) {
+        *self.capabilities.lock().await = None;
+    }
+}
+
+async fn ask_capabilities(client: &Client) -> Result<Capabilities, kube::Error> {
+    let version = client.apiserver_version().await?;
+    let discovery = kube::discovery::Discovery::new(client.clone())
+        .run_aggregated()
+        .await?;
+    let mut api_versions: BTreeSet<String> = BTreeSet::new();
+    for group in discovery.groups() {
+        for version in group.versions() {
+            let group_version = if group.name().is_empty() || group.name() == "v1" {
+                version.to_owned()
+            } else {
+                format!("{}/{version}", group.name())
+            };
+            for (resource, _) in group.versioned_resources(version) {
+                api_versions.insert(format!("{group_version}/{}", resource.kind));
+            }
+            api_versions.insert(group_version);
+        }
+    }
+    Ok(Capabilities {
+        kube_version: KubeVersion {
+            version: version.git_version,
+            major: version.major,
+            minor: version.minor,
+        },
+        api_versions: api_versions.into_iter().collect(),
+    })
+}

@@ -1,0 +1,211 @@
+//! What is written of resources themselves: finalizers and status.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use apply::refusal::{is_conflict, is_not_found};
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams};
+use release::cluster::ServerError;
+use release::documents::Document;
+use release::identity::ReleaseId;
+use serde_json::{Map, Value, json};
+use tokio::time::Instant;
+
+use crate::blueprint::Blueprint;
+use crate::resource::{CustomResource, FINALIZER, OLD_FINALIZER};
+use crate::status::StatusChange;
+use crate::world::World;
+
+/// How often it is looked whether objects are gone.
+const VANISHING_PAUSE: Duration = Duration::from_secs(1);
+
+/// Why a resource could not be written.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum WriteError {
+    /// The server refused it, or was not reached.
+    #[error(transparent)]
+    Server(#[from] kube::Error),
+    /// It is not known how the kind is addressed.
+    #[error(transparent)]
+    Address(#[from] ServerError),
+}
+
+impl WriteError {
+    /// Whether the resource is gone.
+    pub(crate) fn is_not_found(&self) -> bool {
+        matches!(self, Self::Server(fault) if is_not_found(fault))
+    }
+
+    /// Whether somebody else changed it meanwhile.
+    pub(crate) fn is_conflict(&self) -> bool {
+        matches!(self, Self::Server(fault) if is_conflict(fault))
+    }
+}
+
+/// Returns how a resource is reached.
+async fn api(
+    world: &World,
+    blueprint: &Blueprint,
+    namespace: &str,
+) -> Result<Api<DynamicObject>, WriteError> {
+    let resource = world.address(blueprint).await?;
+    let client = world.cluster.client().clone();
+    Ok(if namespace.is_empty() {
+        Api::all_with(client, &resource)
+    } else {
+        Api::namespaced_with(client, namespace, &resource)
+    })
+}
+
+/// Adds the finalizer, and notes the new state.
+pub(crate) async fn add_finalizer(
+    world: &World,
+    blueprint: &Arc<Blueprint>,
+    resource: &CustomResource,
+) -> Result<(), WriteError> {
+    let mut finalizers = resource.finalizers.clone();
+    finalizers.push(FINALIZER.to_owned());
+    set_finalizers(world, blueprint, resource, &finalizers).await
+}
+
+/// Removes the finalizers of this operator and the older one, and notes the new state.
+pub(crate) async fn remove_finalizer(
+    world: &World,
+    blueprint: &Arc<Blueprint>,
+    resource: &CustomResource,
+) -> Result<(), WriteError> {
+    let mut finalizers = resource.finalizers.clone();
+    finalizers.retain(|finalizer| finalizer != FINALIZER && finalizer != OLD_FINALIZER);
+    set_finalizers(world, blueprint, resource, &finalizers).await
+}
+
+async fn set_finalizers(
+    world: &World,
+    blueprint: &Arc<Blueprint>,
+    resource: &CustomResource,
+    finalizers: &[String],
+) -> Result<(), WriteError> {
+    // The list is replaced as a whole: somebody else's finalizer must not be lost, so it must be the list that was seen.
+    let newest = &world.newest(blueprint, resource).resource_version;
+    let change = json!({"metadata": {"finalizers": finalizers, "resourceVersion": newest}});
+    let api = api(world, blueprint, &resource.id.namespace).await?;
+    let parameters = PatchParams {
+        field_manager: Some(world.cluster.manager().to_owned()),
+        ..PatchParams::default()
+    };
+    let written = api
+        .patch(&resource.id.name, &parameters, &Patch::Merge(&change))
+        .await?;
+    note(world, blueprint, written);
+    Ok(())
+}
+
+/// Writes what changed of a status, and notes the new state.
+pub(crate) async fn write_status(
+    world: &World,
+    blueprint: &Arc<Blueprint>,
+    resource: &CustomResource,
+    change: &StatusChange,
+) -> Result<(), WriteError> {
+    let newest = world.newest(blueprint, resource);
+    let Some(after) = change.apply(&newest.status, Timestamp::now()) else {
+        return Ok(());
+    };
+    let change = json!({"status": merge_patch(&newest.status, after)});
+    let api = api(world, blueprint, &resource.id.namespace).await?;
+    let parameters = PatchParams {
+        field_manager: Some(world.cluster.manager().to_owned()),
+        ..PatchParams::default()
+    };
+    let written = api
+        .patch_status(&resource.id.name, &parameters, &Patch::Merge(&change))
+        .await?;
+    note(world, blueprint, written);
+    Ok(())
+}
+
+/// Returns what turns one table into another: what is new, and null for what is gone.
+fn merge_patch(before: &Map<String, Value>, after: Map<String, Value>) -> Value {
+    let gone = before.keys().filter(|key| !after.contains_key(*key));
+    let mut change: Map<String, Value> = gone.map(|key| (key.clone(), Value::Null)).collect();
+    for (key, value) in after {
+        if before.get(&key) != Some(&value) {
+            change.insert(key, value);
+        }
+    }
+    Value::Object(change)
+}
+
+fn note(world: &World, blueprint: &Arc<Blueprint>, written: DynamicObject) {
+    let watch = world
+        .blueprints
+        .iter()
+        .position(|known| Arc::ptr_eq(known, blueprint));
+    if let (Some(watch), Ok(object)) = (watch, serde_json::to_value(written)) {
+        let resource = CustomResource::read(object);
+        // A resource without finalizers that is deleted is gone with this write.
+        if !(resource.is_deleted && resource.finalizers.is_empty()) {
+            world.saw(watch, resource);
+        }
+    }
+}
+
+/// Returns whether a namespace is on its way out.
+pub(crate) async fn is_namespace_terminating(world: &World, namespace: &str) -> bool {
+    if namespace.is_empty() {
+        return false;
+    }
+    let namespaces: Api<Namespace> = Api::all(world.cluster.client().clone());
+    match namespaces.get_metadata_opt(namespace).await {
+        Ok(Some(namespace)) => namespace.metadata.deletion_timestamp.is_some(),
+        Ok(None) => true,
+        // One who may not look can't know.
+        Err(_) => false,
+    }
+}
+
+/// Waits until none of the objects is there any more, or the time is over.
+pub(crate) async fn wait_until_gone(world: &World, id: &ReleaseId, documents: &[Document], within: Duration) {
+    let until = Instant::now() + within;
+    for document in documents {
+        if release::identity::is_kept(&document.object) {
+            continue;
+        }
+        let placed = world
+            .cluster
+            .place(&document.id, Arc::clone(&document.object), &id.namespace)
+            .await;
+        let Ok(placed) = placed else { continue };
+        let resource: &ApiResource = &placed.resource;
+        let client = world.cluster.client().clone();
+        let api: Api<DynamicObject> = if placed.is_namespaced {
+            Api::namespaced_with(client, &placed.id.namespace, resource)
+        } else {
+            Api::all_with(client, resource)
+        };
+        while Instant::now() < until {
+            match api.get_metadata_opt(&placed.id.name).await {
+                Ok(None) => break,
+                Ok(Some(_)) | Err(_) => tokio::time::sleep(VANISHING_PAUSE).await,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_merge_patch_has_only_what_changed() {
+        let table = |value: Value| value.as_object().cloned().unwrap_or_default();
+        let before = table(json!({"same": [1], "changed": 1, "gone": {}}));
+        let after = table(json!({"same": [1], "changed": 2, "new": 3}));
+        assert_eq!(
+            merge_patch(&before, after),
+            json!({"changed": 2, "gone": null, "new": 3})
+        );
+    }
+}
