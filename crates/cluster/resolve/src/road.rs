@@ -38,7 +38,12 @@ pub fn road<'a>(package: &'a Package, channel: &str, installed: &Installed) -> V
         let step = Installed {
             name: next.bundle.name.clone(),
             version: next.version.version.to_string(),
-            release: next.version.release.as_ref().map(Release::as_str).map(str::to_owned),
+            release: next
+                .version
+                .release
+                .as_ref()
+                .map(Release::as_str)
+                .map(str::to_owned),
         };
         let Some(bundle) = package.bundle(&step.name) else {
             break;
@@ -65,7 +70,12 @@ mod tests {
         let mut add = |schema: &str, object: Value| {
             let blob = object.to_string();
             package
-                .add(schema, object["name"].as_str().unwrap_or_default(), blob.as_bytes(), Releases::Stated)
+                .add(
+                    schema,
+                    object["name"].as_str().unwrap_or_default(),
+                    blob.as_bytes(),
+                    Releases::Stated,
+                )
                 .expect("an object");
         };
         for entry in entries {
@@ -103,10 +113,18 @@ mod tests {
             json!({"name": "web.v1.2.0", "replaces": "web.v1.1.0", "skips": ["web.v1.0.0"]}),
             json!({"name": "web.v2.0.0", "replaces": "web.v1.2.0"}),
         ]);
-        assert_eq!(from("1.0.0", &package), ["web.v1.2.0", "web.v2.0.0"], "1.1.0 is passed by");
+        assert_eq!(
+            from("1.0.0", &package),
+            ["web.v1.2.0", "web.v2.0.0"],
+            "1.1.0 is passed by"
+        );
         assert_eq!(from("1.1.0", &package), ["web.v1.2.0", "web.v2.0.0"]);
         assert_eq!(from("2.0.0", &package), Vec::<String>::new(), "it is the end");
-        assert_eq!(from("0.9.0", &package), Vec::<String>::new(), "nothing follows it");
+        assert_eq!(
+            from("0.9.0", &package),
+            Vec::<String>::new(),
+            "nothing follows it"
+        );
     }
 
     #[test]
