@@ -1,0 +1,88 @@
+//! The web console: pages that show what the controllers do, and a few buttons.
+//!
+//! ```text
+//! browser ─► access (host, token, form key) ─► a page ─► insight, kube client ─► the cluster
+//!    ▲                                           │
+//!    └── changes (server-sent events) ◄─ caches ─┴─► template ─► HTML
+//! ```
+//!
+//! - [`Console`], [`Options`]: what the pages share, and how it is wired
+//! - [`Token`], [`Hosts`]: who may look
+//! - `overview`, `catalogs`, `packages`, `extensions`, `resources`, `events`: the pages, each with its templates
+//! - `graph`: an upgrade graph drawn as SVG, as a pure function
+//!
+//! Nothing is decided here: what a plan, an explanation or a road is, those say who decide it. Pages work without
+//! JavaScript; with it, they follow the cluster by themselves.
+
+mod access;
+mod actions;
+mod assets;
+mod catalogs;
+mod changes;
+mod conditions;
+mod console;
+mod diffs;
+mod events;
+mod extensions;
+mod fault;
+mod graph;
+mod insight;
+mod logs;
+mod marks;
+mod overview;
+mod packages;
+mod page;
+mod paging;
+mod parameters;
+mod plans;
+mod recent_events;
+mod releases;
+mod resources;
+mod watching;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{get, post};
+
+pub use access::{Hosts, Token};
+pub use console::{Console, Options};
+
+/// The routes of the console, to be served alone on an address of this machine.
+///
+/// The pages show what the caches of the console hold: [`Console::run`] must be running too.
+pub fn router(console: Arc<Console>) -> Router {
+    let resource = "/resources/{group}/{version}/{kind}/{namespace}/{name}";
+    Router::new()
+        .route("/", get(overview::page))
+        .route("/catalogs", get(catalogs::list))
+        .route("/catalogs/{catalog}", get(catalogs::one))
+        .route("/packages", get(packages::search))
+        .route("/packages/{catalog}/{package}", get(packages::one))
+        .route("/extensions", get(extensions::list))
+        .route("/extensions/{name}", get(extensions::one))
+        .route("/extensions/{name}/versions", get(plans::versions))
+        .route("/extensions/{name}/plan", get(plans::plan))
+        .route("/extensions/{name}/rollback", get(plans::rollback))
+        .route("/extensions/{name}/approve", post(actions::approve))
+        .route("/extensions/{name}/pause", post(actions::pause))
+        .route("/extensions/{name}/resume", post(actions::resume))
+        .route("/extensions/{name}/go-back", post(actions::go_back))
+        .route("/resources", get(resources::kinds))
+        .route("/resources/{group}/{version}/{kind}", get(resources::list))
+        .route(resource, get(resources::one))
+        .route(
+            &format!("{resource}/revisions/{{revision}}"),
+            get(diffs::revision),
+        )
+        .route(&format!("{resource}/logs"), get(logs::of_resource))
+        .route("/events", get(events::list))
+        .route("/changes", get(changes::stream))
+        .route("/theme", post(actions::theme))
+        .route("/assets/{file}", get(assets::file))
+        .fallback(fault::no_such_page)
+        .method_not_allowed_fallback(fault::no_such_method)
+        .layer(from_fn_with_state(Arc::clone(&console), access::guard))
+        .with_state(console)
+}

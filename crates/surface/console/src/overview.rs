@@ -1,0 +1,136 @@
+//! The first page: what is there, and what needs somebody.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::Response;
+
+use crate::conditions::{of_catalog, of_extension};
+use crate::console::Console;
+use crate::events::EventRow;
+use crate::extensions::{ExtensionRow, last_word};
+use crate::fault::Fault;
+use crate::marks::{Empty, Pill, Tone};
+use crate::page::{Page, Section, Visit, path, shown};
+use crate::releases;
+
+/// How many events the page shows.
+const MOST_EVENTS: usize = 8;
+
+/// How many things that need somebody the page shows; the lists have them all.
+const MOST_NEEDS: usize = 12;
+
+/// Something that needs somebody.
+struct Need {
+    href: String,
+    name: String,
+    kind: &'static str,
+    pill: Pill,
+    why: String,
+}
+
+#[derive(Template)]
+#[template(path = "overview.html")]
+struct Overview {
+    page: Page,
+    catalogs: usize,
+    serving: usize,
+    extensions: usize,
+    installed: usize,
+    /// None where they can't be counted.
+    resources: Option<String>,
+    failing: usize,
+    needs: Vec<Need>,
+    more_needs: usize,
+    rows: Vec<ExtensionRow>,
+    events: Vec<EventRow>,
+    is_read: bool,
+    empty: Empty,
+}
+
+/// Shows the first page.
+pub(crate) async fn page(State(console): State<Arc<Console>>, visit: Visit) -> Result<Response, Fault> {
+    let is_read = console.wait_filled().await;
+    let index = console.insight.index();
+    let (catalogs, extensions) = (index.catalogs(), index.extensions());
+    let mut needs = Vec::new();
+    let mut serving = 0;
+    for catalog in &catalogs {
+        let pill = of_catalog(catalog);
+        if pill.tone == Tone::Good {
+            serving += 1;
+        } else if matches!(pill.tone, Tone::Warning | Tone::Bad) {
+            needs.push(Need {
+                href: path(["catalogs", catalog.name()]),
+                name: catalog.name().to_owned(),
+                kind: "Catalog",
+                pill,
+                why: last_word(&catalog.status.conditions),
+            });
+        }
+    }
+    let mut installed = 0;
+    for extension in &extensions {
+        let pill = of_extension(extension);
+        installed += usize::from(extension.status.install.is_some());
+        if matches!(pill.tone, Tone::Warning | Tone::Bad) {
+            needs.push(Need {
+                href: path(["extensions", extension.name()]),
+                name: extension.name().to_owned(),
+                kind: "Extension",
+                pill,
+                why: last_word(&extension.status.conditions),
+            });
+        }
+    }
+    needs.sort_by_key(|need| need.pill.tone != Tone::Bad);
+    let more_needs = needs.len().saturating_sub(MOST_NEEDS);
+    needs.truncate(MOST_NEEDS);
+    // Whoever may not read Secrets still gets a page.
+    let survey = releases::survey(&console.client).await.ok();
+    let resources = survey.as_ref().map(releases::Survey::count);
+    let failing = survey.as_ref().map_or(0, releases::Survey::failing);
+    let now = console.now();
+    let newest = console.events.newest();
+    shown(&Overview {
+        page: visit.page("Overview", Section::Overview).following([
+            "catalogs",
+            "extensions",
+            "releases",
+            "events",
+        ]),
+        catalogs: catalogs.len(),
+        serving,
+        extensions: extensions.len(),
+        installed,
+        resources,
+        failing,
+        needs,
+        more_needs,
+        rows: extensions
+            .iter()
+            .take(MOST_NEEDS)
+            .map(|one| ExtensionRow::of(one))
+            .collect(),
+        events: newest
+            .iter()
+            .take(MOST_EVENTS)
+            .map(|event| EventRow::of(event, now))
+            .collect(),
+        is_read,
+        empty: if catalogs.is_empty() {
+            Empty::new(
+                "No catalog yet",
+                "A catalog says which operators there are, and in which versions. Add one to begin.",
+            )
+            .command("baton catalog add NAME IMAGE")
+        } else {
+            Empty::new(
+                "No extension yet",
+                "Pick a package, and baton keeps it up to date from then on.",
+            )
+            .command("baton install PACKAGE")
+        },
+    })
+}

@@ -1,0 +1,270 @@
+//! The console in a real browser: no complaints, without scripts, by keyboard, and following the cluster.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::json;
+
+use crate::chromium::{Chromium, find};
+use crate::world::World;
+
+/// A console that is really served.
+struct Served {
+    world: World,
+    base: String,
+    url: String,
+}
+
+impl Served {
+    async fn new() -> Self {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
+            .await
+            .expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let world = World::at(port).await;
+        let router = console::router(Arc::clone(&world.console));
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        let base = format!("http://127.0.0.1:{port}");
+        Self {
+            url: world.console.url(&base),
+            world,
+            base,
+        }
+    }
+
+    /// Opens the printed address, and waits until it has led on to the first page.
+    async fn enter(&self, browser: &mut Chromium) {
+        let before = browser.loads();
+        browser.open(&self.url).await;
+        browser.wait_loaded(before + 1).await;
+        assert_eq!(browser.place().await, format!("{}/", self.base));
+        assert!(browser.html().await.contains("<h1>Overview</h1>"));
+    }
+}
+
+const SHOP: &str = "/resources/example.com/v1alpha1/Shop/shop/books";
+
+/// Every page, with the name of its picture.
+fn pages() -> Vec<(&'static str, String)> {
+    [
+        ("overview", "/"),
+        ("catalogs", "/catalogs"),
+        ("catalog", "/catalogs/main"),
+        ("packages", "/packages?q=web"),
+        ("package", "/packages/main/web-operator"),
+        ("package-fast", "/packages/main/web-operator?channel=fast"),
+        ("extensions", "/extensions"),
+        ("extension", "/extensions/web"),
+        ("extension-rolling-out", "/extensions/shop"),
+        ("extension-lost", "/extensions/lost"),
+        ("plan", "/extensions/web/plan"),
+        ("versions", "/extensions/web/versions"),
+        ("resources", "/resources"),
+        ("resource-list", "/resources/example.com/v1alpha1/Shop"),
+        ("resource", SHOP),
+        ("events", "/events"),
+        ("fault", "/extensions/none"),
+    ]
+    .into_iter()
+    .map(|(name, path)| (name, path.to_owned()))
+    .chain([
+        ("resource-diff", format!("{SHOP}/revisions/2")),
+        ("resource-logs", format!("{SHOP}/logs")),
+    ])
+    .collect()
+}
+
+/// Where pictures go, if anybody wants them.
+fn gallery() -> Option<PathBuf> {
+    let folder = PathBuf::from(std::env::var_os("BATON_SCREENSHOTS")?);
+    std::fs::create_dir_all(&folder).expect("a folder");
+    Some(folder)
+}
+
+async fn keep_picture(browser: &mut Chromium, name: &str) {
+    if let Some(folder) = gallery() {
+        let picture = browser.picture().await;
+        std::fs::write(folder.join(format!("{name}.png")), picture).expect("a picture");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_browser_shows_every_page_without_complaint() {
+    let Some(program) = find() else { return };
+    let served = Served::new().await;
+    let mut browser = Chromium::start(&program).await;
+    browser.size(1280, 900).await;
+    browser.open(&format!("{}/", served.base)).await;
+    // The browser says that a page was refused, which is so.
+    assert!(browser.html().await.contains("The console is locked"));
+    keep_picture(&mut browser, "locked").await;
+    browser.complaints.clear();
+    served.enter(&mut browser).await;
+    keep_picture(&mut browser, "empty-light").await;
+    served.world.fill().await;
+    for scheme in ["light", "dark"] {
+        browser.prefer(scheme).await;
+        for (name, path) in pages() {
+            browser.open(&format!("{}{path}", served.base)).await;
+            // Two frames: whatever the styles refuse is told by then.
+            browser
+                .evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
+                .await;
+            if name == "fault" {
+                browser.complaints.retain(|text| !text.contains("404"));
+            }
+            assert_eq!(browser.complaints, Vec::<String>::new(), "{path}");
+            let is_dark = browser
+                .evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
+                .await;
+            assert_eq!(is_dark, scheme == "dark");
+            let wide = browser
+                .evaluate("document.documentElement.scrollWidth <= innerWidth")
+                .await;
+            assert_eq!(wide, true, "{path} is wider than the window");
+            let unnamed = "[...document.querySelectorAll('a, button, input:not([type=hidden]), select')].filter((one) => \
+                           !(one.textContent.trim() || one.getAttribute('aria-label') || one.labels?.length)).length";
+            assert_eq!(
+                browser.evaluate(unnamed).await,
+                0,
+                "{path} has controls without a name"
+            );
+            keep_picture(&mut browser, &format!("{name}-{scheme}")).await;
+        }
+    }
+    browser.size(390, 844).await;
+    for (name, path) in pages() {
+        browser.open(&format!("{}{path}", served.base)).await;
+        let fits = browser
+            .evaluate("document.documentElement.scrollWidth <= innerWidth")
+            .await;
+        assert_eq!(fits, true, "{path} is wider than a telephone");
+        keep_picture(&mut browser, &format!("{name}-narrow")).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everything_works_without_scripts_and_by_keyboard() {
+    let Some(program) = find() else { return };
+    let served = Served::new().await;
+    served.world.fill().await;
+    let mut browser = Chromium::start(&program).await;
+    browser.disable_scripts(true).await;
+    served.enter(&mut browser).await;
+    for (_, path) in pages() {
+        browser.open(&format!("{}{path}", served.base)).await;
+        let html = browser.html().await;
+        assert!(
+            html.contains("<h1>") && html.contains("</main>"),
+            "{path}: {html}"
+        );
+    }
+
+    // A search, by keyboard alone.
+    browser.open(&format!("{}/", served.base)).await;
+    browser.focus("#search").await;
+    for letter in ["s", "h", "o", "p"] {
+        browser.press(letter).await;
+    }
+    let before = browser.loads();
+    browser.press("Enter").await;
+    browser.wait_loaded(before).await;
+    assert_eq!(browser.place().await, format!("{}/packages?q=shop", served.base));
+    assert!(browser.html().await.contains("shop-operator"));
+
+    // The looks, kept in a cookie.
+    let before = browser.loads();
+    browser.focus("button[value=dark]").await;
+    browser.press("Enter").await;
+    browser.wait_loaded(before).await;
+    assert!(browser.html().await.contains("data-theme=\"dark\""));
+
+    // A button that changes the cluster.
+    browser.open(&format!("{}/extensions/web", served.base)).await;
+    let before = browser.loads();
+    browser.focus("form[action$=pause] button").await;
+    browser.press("Enter").await;
+    browser.wait_loaded(before).await;
+    assert_eq!(
+        browser.place().await,
+        format!("{}/extensions/web?done=paused", served.base)
+    );
+    let paused = served.world.extension("web", |extension| {
+        crate::world::annotation(extension, "baton-olm.dev/pause").as_deref() == Some("true")
+    });
+    paused.await;
+
+    // With scripts there are shortcuts, and the order of the keyboard is that of the page.
+    browser.disable_scripts(false).await;
+    browser.complaints.clear();
+    browser.open(&format!("{}/", served.base)).await;
+    let mut order = Vec::new();
+    for _ in 0..9 {
+        browser.press("Tab").await;
+        let focused = browser
+            .evaluate("document.activeElement.textContent.trim() || document.activeElement.id")
+            .await;
+        order.push(focused.as_str().expect("text").to_owned());
+        let outline = browser
+            .evaluate("getComputedStyle(document.activeElement).outlineStyle")
+            .await;
+        assert_ne!(outline, "none", "{order:?}: the focus can't be seen");
+    }
+    assert_eq!(
+        order,
+        [
+            "Skip to the content",
+            "baton",
+            "Overview",
+            "Catalogs",
+            "Packages",
+            "Extensions",
+            "Resources",
+            "Events",
+            "search",
+        ]
+    );
+    browser.open(&format!("{}/", served.base)).await;
+    browser.press("Tab").await;
+    browser.press("Enter").await;
+    browser.wait_for("document.activeElement.id === 'main'").await;
+    browser.press("/").await;
+    browser
+        .wait_for("document.activeElement.id === 'search' && document.activeElement.value === ''")
+        .await;
+    browser.press("Escape").await;
+    browser.wait_for("document.activeElement === document.body").await;
+    let before = browser.loads();
+    browser.press("g").await;
+    browser.press("e").await;
+    browser.wait_loaded(before).await;
+    assert_eq!(browser.place().await, format!("{}/extensions", served.base));
+    assert_eq!(browser.complaints, Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_follows_the_cluster_by_itself() {
+    let Some(program) = find() else { return };
+    let served = Served::new().await;
+    let mut browser = Chromium::start(&program).await;
+    served.enter(&mut browser).await;
+    browser.open(&format!("{}/catalogs", served.base)).await;
+    browser
+        .wait_for("document.getElementById('following').textContent === 'Live'")
+        .await;
+    browser.evaluate("window.stayed = true").await;
+    crate::world::apply(&served.world.client, json!({
+        "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterCatalog", "metadata": {"name": "fresh"},
+        "spec": {"source": {"type": "Image", "image": {"ref": "registry.example.com/fresh:latest"}}},
+    }))
+    .await;
+    browser
+        .wait_for("document.querySelector('#live tbody a')?.textContent === 'fresh'")
+        .await;
+    assert_eq!(
+        browser.evaluate("window.stayed").await,
+        true,
+        "the page was not loaded again"
+    );
+    assert_eq!(browser.complaints, Vec::<String>::new());
+}
