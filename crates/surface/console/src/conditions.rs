@@ -59,7 +59,8 @@ pub(crate) fn rows_of(object: &Value, now: Timestamp) -> Vec<ConditionRow> {
 }
 
 fn pill(kind: &str, status: &str) -> Pill {
-    let tone = match (BAD_NEWS.contains(&kind), status) {
+    let is_bad_news = BAD_NEWS.iter().any(|ending| kind.ends_with(ending));
+    let tone = match (is_bad_news, status) {
         (true, "True") => Tone::Bad,
         (false, "True") => Tone::Good,
         (true, "False") | (_, "Unknown") => Tone::Idle,
@@ -182,6 +183,8 @@ mod tests {
     fn a_condition_that_is_bad_news_is_not_shown_as_good() {
         assert_eq!(pill("Deprecated", "True").tone, Tone::Bad);
         assert_eq!(pill("Deprecated", "False").tone, Tone::Idle);
+        assert_eq!(pill("BundleDeprecated", "False").tone, Tone::Idle);
+        assert_eq!(pill("ReleaseFailed", "True").tone, Tone::Bad);
         assert_eq!(pill("Installed", "True").tone, Tone::Good);
         assert_eq!(pill("Installed", "False").tone, Tone::Warning);
     }

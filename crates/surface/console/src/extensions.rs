@@ -212,7 +212,7 @@ pub(crate) async fn one(
         events: about(&console, "ClusterExtension", "", &name, MOST_EVENTS),
         empty: Empty::new(
             "Nothing is rolled out",
-            "There is no revision yet; the conditions above say what is missing.",
+            "There is no revision yet; the conditions below say what is missing.",
         )
         .command(format!("baton explain {name}")),
         row,

@@ -206,6 +206,12 @@ fn summary(description: &str) -> String {
     }
 }
 
+/// A description without the marks of headings, which mean nothing on this page.
+fn plain(description: &str) -> String {
+    let lines = description.trim().lines().map(|line| line.trim_start_matches('#').trim());
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 /// The extensions that install a package.
 fn installers<'a>(
     extensions: &'a [Arc<ClusterExtension>],
@@ -289,7 +295,7 @@ pub(crate) async fn one(
             .page(name.clone(), Section::Packages)
             .following([format!("catalogs/{catalog}").as_str(), "extensions"]),
         catalog_href: path(["catalogs", &catalog]),
-        description: shortened(hit.description.trim()),
+        description: shortened(&plain(&hit.description)),
         channels: tabs,
         words: graph.words(),
         hidden: graph.hidden,
@@ -384,5 +390,6 @@ mod tests {
         let long = summary(&"ä".repeat(500));
         assert_eq!(long.chars().count(), LONGEST_SUMMARY + 1);
         assert!(long.ends_with('…'));
+        assert_eq!(plain("\n# Web\n\n## Use\nNumber #1"), "Web\n\nUse\nNumber #1");
     }
 }

@@ -232,7 +232,12 @@ pub(crate) async fn versions(
         is_paused: is_paused(&subject.extension),
         can_go_back: subject.can_go_back(),
         next: shortened(&explained.next),
-        catalogs: explained.versions.catalogs.iter().map(catalog_view).collect(),
+        catalogs: explained
+            .versions
+            .catalogs
+            .iter()
+            .map(|catalog| catalog_view(catalog, explained.installed.as_deref()))
+            .collect(),
         empty: Empty::new(
             "No catalog is selected",
             "The extension looks into no catalog: there is none, or its selector picks none.",
@@ -242,8 +247,9 @@ pub(crate) async fn versions(
     })
 }
 
-fn catalog_view(catalog: &CatalogExplanation) -> CatalogView {
-    let versions: Vec<VersionView> = catalog.bundles.iter().take(ROWS).map(version_view).collect();
+fn catalog_view(catalog: &CatalogExplanation, installed: Option<&str>) -> CatalogView {
+    let bundles = catalog.bundles.iter().take(ROWS);
+    let versions: Vec<VersionView> = bundles.map(|bundle| version_view(bundle, installed)).collect();
     CatalogView {
         name: catalog.catalog.clone(),
         priority: catalog.priority,
@@ -253,8 +259,12 @@ fn catalog_view(catalog: &CatalogExplanation) -> CatalogView {
     }
 }
 
-fn version_view(bundle: &BundleExplanation) -> VersionView {
+fn version_view(bundle: &BundleExplanation, installed: Option<&str>) -> VersionView {
     let (pill, text, change) = match &bundle.verdict {
+        // It is there, whatever else could be.
+        _ if installed == Some(bundle.version.as_str()) => {
+            (Pill::new(Tone::Good, "Installed"), String::new(), String::new())
+        }
         Verdict::Kept => (Pill::new(Tone::Good, "Installed"), String::new(), String::new()),
         Verdict::Chosen { because } => (
             Pill::new(Tone::Busy, "Comes next"),
@@ -309,6 +319,8 @@ pub(crate) async fn plan(
         ),
     };
     let planned = planned(&console, &wanted).await?;
+    // What would still wait isn't waiting for an approval.
+    let version = version.filter(|_| planned.waits_for.is_none());
     let decision = version.map(|version| Decision {
         action: format!("{}/approve", ExtensionRow::of(&subject.extension).href),
         field: "version",

@@ -10,7 +10,7 @@ use super::{Graph, Node, Span};
 /// The height of a version's row.
 const ROW: usize = 40;
 /// The distance between two lanes.
-const LANE: usize = 16;
+const LANE: usize = 22;
 /// The radius of a version's dot, and of the corners of ways.
 const RADIUS: usize = 6;
 const MARGIN: usize = 20;
@@ -176,7 +176,7 @@ fn version(svg: &mut String, place: usize, node: &Node, column: usize) {
     let (y, radius) = (middle(place), if node.is_installed { RADIUS + 1 } else { RADIUS });
     let _ = writeln!(
         svg,
-        "<g class=\"{class}\"><title>{}</title><circle cx=\"{column}\" cy=\"{y}\" r=\"{radius}\"/><text x=\"{}\" y=\"{}\">{}{marks}</text></g>",
+        "<g class=\"{class}\"><title>{}</title><circle cx=\"{column}\" cy=\"{y}\" r=\"{radius}\"/><text x=\"{}\" y=\"{}\"><tspan class=\"label\">{}</tspan>{marks}</text></g>",
         escaped(&told.join(", ")),
         column + 18,
         y + 5,
