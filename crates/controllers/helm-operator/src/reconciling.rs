@@ -75,7 +75,7 @@ pub async fn reconcile(world: &World, key: &Key) -> Again {
         id: ReleaseId::new(&resource.id.namespace, &resource.id.name),
         resource: &resource,
     };
-    match routing::role(me, &world.roster.running(), &resource.labels) {
+    match routing::role(me, &world.roster.running(), &resource) {
         Role::Owner => look.as_owner().await,
         Role::Herald { .. } if resource.is_deleted => look.as_owner().await,
         Role::Herald { message } => look.as_herald(message).await,

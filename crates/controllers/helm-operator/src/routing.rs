@@ -12,6 +12,9 @@ use kube::core::{Expression, Selector, SelectorExt as _};
 use serde::{Deserialize, Serialize};
 use version::Version;
 
+use crate::blueprint::Blueprint;
+use crate::resource::CustomResource;
+
 /// A running operator, as far as one kind goes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -31,9 +34,33 @@ pub struct Operator {
     pub chart: String,
     /// The version of its chart.
     pub version: String,
+    /// The namespaces that it looks after; all if it is empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub namespaces: Vec<String>,
 }
 
 impl Operator {
+    /// Returns the operator of a chart that looks after some namespaces, or after all.
+    pub fn of(blueprint: &Blueprint, namespaces: &[String]) -> Self {
+        let kind = &blueprint.watch.kind;
+        Self {
+            id: String::new(),
+            group: kind.group.clone(),
+            kind: kind.kind.clone(),
+            selector: blueprint.watch.selector.clone(),
+            chart: blueprint.chart.metadata.name.clone(),
+            version: blueprint.version().to_owned(),
+            namespaces: namespaces.to_vec(),
+        }
+    }
+
+    /// Returns whether it sees the resources of a namespace; those of the whole cluster have none and are seen by all.
+    fn sees(&self, namespace: &str) -> bool {
+        namespace.is_empty()
+            || self.namespaces.is_empty()
+            || self.namespaces.iter().any(|seen| seen == namespace)
+    }
+
     fn selects(&self, labels: &BTreeMap<String, String>) -> bool {
         Selector::try_from(self.selector.clone()).is_ok_and(|selector| selector.matches(labels))
     }
@@ -94,10 +121,12 @@ pub enum Role {
 }
 
 /// Works out what one operator has to do with a resource; `others` may contain it.
-pub fn role(me: &Operator, others: &[Operator], labels: &BTreeMap<String, String>) -> Role {
+pub fn role(me: &Operator, others: &[Operator], resource: &CustomResource) -> Role {
+    let labels = &resource.labels;
     let mut all: Vec<&Operator> = others
         .iter()
         .filter(|other| (&other.group, &other.kind) == (&me.group, &me.kind) && other.id != me.id)
+        .filter(|other| other.sees(&resource.id.namespace))
         .chain([me])
         .collect();
     all.sort_by(|left, right| newest_first(left, right));
@@ -141,6 +170,8 @@ fn nobody(operators: &[&Operator], labels: &BTreeMap<String, String>) -> String 
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn operator(id: &str, version: &str, label: Option<&str>) -> Operator {
@@ -155,14 +186,13 @@ mod tests {
             },
             chart: "inference-stack".to_owned(),
             version: version.to_owned(),
+            namespaces: Vec::new(),
         }
     }
 
-    fn labels(label: Option<&str>) -> BTreeMap<String, String> {
-        label
-            .map(|label| ("operatorVersion".to_owned(), label.to_owned()))
-            .into_iter()
-            .collect()
+    fn resource(label: Option<&str>) -> CustomResource {
+        let labels = label.map_or(json!({}), |label| json!({"operatorVersion": label}));
+        CustomResource::read(json!({"metadata": {"namespace": "models", "name": "stack", "labels": labels}}))
     }
 
     #[test]
@@ -175,7 +205,7 @@ mod tests {
         let roles = |label: Option<&str>| -> Vec<Role> {
             operators
                 .iter()
-                .map(|me| role(me, &operators, &labels(label)))
+                .map(|me| role(me, &operators, &resource(label)))
                 .collect()
         };
         let beaten = Role::Beaten {
@@ -197,11 +227,25 @@ mod tests {
         let me = operator("a/one", "1.0.0", Some("v1"));
         let mut other = operator("a/two", "2.0.0", None);
         assert!(matches!(
-            role(&me, std::slice::from_ref(&other), &labels(Some("v1"))),
+            role(&me, std::slice::from_ref(&other), &resource(Some("v1"))),
             Role::Beaten { .. }
         ));
         other.kind = "ModelOrchestra".to_owned();
-        assert_eq!(role(&me, &[other], &labels(Some("v1"))), Role::Owner);
+        assert_eq!(role(&me, &[other], &resource(Some("v1"))), Role::Owner);
+    }
+
+    #[test]
+    fn operators_of_other_namespaces_count_not() {
+        let mut me = operator("a/one", "1.0.0", Some("v1"));
+        let mut other = operator("a/two", "2.0.0", Some("v1"));
+        other.namespaces = vec!["elsewhere".to_owned()];
+        assert_eq!(role(&me, std::slice::from_ref(&other), &resource(Some("v1"))), Role::Owner);
+        me.namespaces = vec!["models".to_owned()];
+        other.namespaces.push("models".to_owned());
+        assert!(matches!(
+            role(&me, &[other], &resource(Some("v1"))),
+            Role::Beaten { .. }
+        ));
     }
 
     #[test]
@@ -210,6 +254,6 @@ mod tests {
             operator("a/one", "0.2.13", None),
             operator("a/two", "latest", None),
         );
-        assert_eq!(role(&me, &[other], &labels(None)), Role::Owner);
+        assert_eq!(role(&me, &[other], &resource(None)), Role::Owner);
     }
 }

@@ -179,16 +179,10 @@ impl Run {
         let client = self.access.connect().await?;
         let namespace = self.namespace(&client);
         let identity = self.identity(&blueprints);
+        let namespaces = watched_namespaces();
         let mine: Vec<RunningOperator> = blueprints
             .iter()
-            .map(|blueprint| RunningOperator {
-                id: String::new(),
-                group: blueprint.watch.kind.group.clone(),
-                kind: blueprint.watch.kind.kind.clone(),
-                selector: blueprint.watch.selector.clone(),
-                chart: blueprint.chart.metadata.name.clone(),
-                version: blueprint.version().to_owned(),
-            })
+            .map(|blueprint| RunningOperator::of(blueprint, &namespaces))
             .collect();
         for blueprint in &blueprints {
             tracing::info!(
@@ -204,7 +198,7 @@ impl Run {
                 manager: FIELD_MANAGER.to_owned(),
                 blueprints,
                 roster: Roster::new(&namespace, &identity, mine),
-                namespaces: watched_namespaces(),
+                namespaces,
                 reconcile_period: self.reconcile_period,
                 suppress_override_values: self.suppress_override_values,
                 history_limit: HISTORY,
