@@ -185,8 +185,12 @@ fn entries(object: &Value) -> &[Value] {
 }
 
 fn is_ours(entry: &Value, operation: &str) -> bool {
+    is_by(entry, OBJECT_FIELD_OWNER, operation)
+}
+
+fn is_by(entry: &Value, manager: &str, operation: &str) -> bool {
     let said = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default();
-    said("manager") == OBJECT_FIELD_OWNER && said("operation") == operation && said("subresource").is_empty()
+    said("manager") == manager && said("operation") == operation && said("subresource").is_empty()
 }
 
 fn applied_entry(object: &Value) -> Option<&Value> {
@@ -212,13 +216,31 @@ pub(crate) fn applied_owner_reference(object: &Value, uid: &str) -> bool {
 /// if it had been applied. Without a wanted object all of it stays ours, for an apply that follows to sort out. None if
 /// there is nothing to turn.
 pub fn as_applied(object: &Value, wanted: Option<&Value>) -> Option<Value> {
-    let written = update_entry(object)?;
+    as_applied_by(object, OBJECT_FIELD_OWNER, &[OBJECT_FIELD_OWNER], wanted)
+}
+
+/// Returns the patch that turns fields which `writers` wrote or applied into fields which `applier` applied; see
+/// [`as_applied`].
+pub fn as_applied_by(
+    object: &Value,
+    applier: &str,
+    writers: &[&str],
+    wanted: Option<&Value>,
+) -> Option<Value> {
+    let is_applied = |entry: &Value| is_by(entry, applier, "Apply");
+    let is_written = |entry: &Value| {
+        let applied_before = |writer: &str| writer != applier && is_by(entry, writer, "Apply");
+        writers
+            .iter()
+            .any(|writer| is_by(entry, writer, "Update") || applied_before(writer))
+    };
+    let written = entries(object).iter().find(|entry| is_written(entry))?;
     let mut owned = Value::Null;
     for entry in entries(object) {
         let fields = entry.get("fieldsV1").unwrap_or(&Value::Null);
-        if is_ours(entry, "Apply") {
+        if is_applied(entry) {
             unite(&mut owned, fields);
-        } else if is_ours(entry, "Update") {
+        } else if is_written(entry) {
             match wanted {
                 Some(wanted) => unite(&mut owned, &within(fields, wanted, 0)),
                 None => unite(&mut owned, fields),
@@ -227,12 +249,13 @@ pub fn as_applied(object: &Value, wanted: Option<&Value>) -> Option<Value> {
     }
     let mut turned = written.clone();
     if let Some(turned) = turned.as_object_mut() {
+        turned.insert("manager".to_owned(), Value::from(applier));
         turned.insert("operation".to_owned(), Value::from("Apply"));
         turned.insert("fieldsV1".to_owned(), owned);
     }
     let others = entries(object)
         .iter()
-        .filter(|entry| !is_ours(entry, "Update") && !is_ours(entry, "Apply"));
+        .filter(|entry| !is_written(entry) && !is_applied(entry));
     let managers: Vec<&Value> = std::iter::once(&turned).chain(others).collect();
     Some(json!([
         {"op": "replace", "path": "/metadata/managedFields", "value": managers},

@@ -26,5 +26,6 @@ pub mod probes;
 pub mod refusal;
 pub mod revision;
 pub mod secrets;
+pub mod served;
 pub mod teardown;
 pub mod validation;

@@ -71,7 +71,7 @@ pub(crate) fn group_and_version(api_version: &str) -> (&str, &str) {
 }
 
 /// Returns the text at a JSON pointer; empty where there is none.
-pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+pub fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     object
         .pointer(pointer)
         .and_then(Value::as_str)
@@ -79,7 +79,7 @@ pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
 }
 
 /// Returns the generation of an object's spec, 0 if it has none.
-pub(crate) fn generation(object: &Value) -> i64 {
+pub fn generation(object: &Value) -> i64 {
     object
         .pointer("/metadata/generation")
         .and_then(Value::as_i64)
@@ -87,12 +87,12 @@ pub(crate) fn generation(object: &Value) -> i64 {
 }
 
 /// Returns whether the object is on its way out.
-pub(crate) fn is_terminating(object: &Value) -> bool {
+pub fn is_terminating(object: &Value) -> bool {
     !text(object, "/metadata/deletionTimestamp").is_empty()
 }
 
 /// Returns an annotation.
-pub(crate) fn annotation<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
+pub fn annotation<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
     object
         .pointer("/metadata/annotations")?
         .as_object()?
@@ -101,7 +101,7 @@ pub(crate) fn annotation<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
 }
 
 /// Returns a label.
-pub(crate) fn label<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
+pub fn label<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
     object
         .pointer("/metadata/labels")?
         .as_object()?
@@ -110,7 +110,7 @@ pub(crate) fn label<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
 }
 
 /// Sets one entry of a map in the metadata, such as a label; what was no map becomes one.
-pub(crate) fn set_metadata_entry(object: &mut Value, map: &str, key: &str, value: &str) {
+pub fn set_metadata_entry(object: &mut Value, map: &str, key: &str, value: &str) {
     let Some(object) = object.as_object_mut() else {
         return;
     };
@@ -123,7 +123,7 @@ pub(crate) fn set_metadata_entry(object: &mut Value, map: &str, key: &str, value
 }
 
 /// Returns the map that a value is, after making it one.
-pub(crate) fn as_map(value: &mut Value) -> &mut Map<String, Value> {
+pub fn as_map(value: &mut Value) -> &mut Map<String, Value> {
     if !value.is_object() {
         *value = Value::Object(Map::new());
     }

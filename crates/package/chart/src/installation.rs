@@ -50,6 +50,20 @@ pub struct Installation {
     pub notes: String,
     /// The values that the templates saw.
     pub values: Table,
+    /// The chart as it was rendered, which is what a release record holds.
+    pub chart: ActiveChart,
+}
+
+impl Installation {
+    /// The objects as one stream of YAML, as a release record holds them.
+    pub fn manifest(&self) -> String {
+        let mut stream = Vec::new();
+        for manifest in &self.manifests {
+            // Writing to memory cannot fail.
+            manifest::write_document(&mut stream, &manifest.name, &manifest.content).ok();
+        }
+        String::from_utf8_lossy(&stream).into_owned()
+    }
 }
 
 /// Why a chart cannot be installed; prints as Helm 3.17 does.
@@ -120,6 +134,7 @@ pub fn plan(
             crds: crds::crds(&active),
             notes,
             values,
+            chart: active,
         }),
         Err(error) => Err(InstallationError::Manifest { error, rendered }),
     }

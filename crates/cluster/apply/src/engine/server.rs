@@ -1,13 +1,7 @@
 //! The server: which kinds it has, and how objects of any kind are read and written.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
-
 use api::keys::OBJECT_FIELD_OWNER;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResourceList;
-use kube::api::{
-    ApiResource, DeleteParams, DynamicObject, GetParams, Patch, PatchParams, PostParams, Preconditions,
-};
+use kube::api::{DeleteParams, DynamicObject, GetParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::core::Request;
 use kube::{Client, Resource as _};
 use serde::Serialize;
@@ -15,24 +9,7 @@ use serde_json::Value;
 
 use crate::object::ObjectId;
 use crate::refusal::{is_not_found, words};
-
-/// A kind that the server has.
-#[derive(Debug, Clone)]
-pub(crate) struct Served {
-    pub(crate) resource: ApiResource,
-    is_namespaced: bool,
-}
-
-impl Served {
-    /// Returns the name under which the server has an object of this kind.
-    pub(crate) fn named(&self, id: &ObjectId) -> ObjectId {
-        let mut id = id.clone();
-        if !self.is_namespaced {
-            id.namespace.clear();
-        }
-        id
-    }
-}
+use crate::served::{Kinds, Served, Unfound};
 
 /// Whether a change is made, or only tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,53 +56,23 @@ impl Trouble {
 
 pub(crate) struct Server {
     pub(crate) client: Client,
-    /// What each group version has, as far as it was asked.
-    kinds: Mutex<HashMap<String, Arc<APIResourceList>>>,
+    kinds: Kinds,
 }
 
 impl Server {
     pub(crate) fn new(client: Client) -> Self {
         Self {
+            kinds: Kinds::new(client.clone()),
             client,
-            kinds: Mutex::default(),
         }
     }
 
     /// Finds the kind of an object.
     pub(crate) async fn kind(&self, id: &ObjectId) -> Result<Served, Trouble> {
-        let unserved = || {
-            Trouble::Unserved(format!(
-                "no matches for kind {:?} in version {:?}",
-                id.kind, id.api_version
-            ))
-        };
-        // It becomes part of an address.
-        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-./".contains(&byte);
-        if !id.api_version.bytes().all(is_plain) || id.api_version.contains("..") || id.version().is_empty() {
-            return Err(unserved());
-        }
-        let known = self.known().get(&id.api_version).cloned();
-        if let Some(served) = known.and_then(|list| served(&list, id)) {
-            return Ok(served);
-        }
-        let listed = if id.group().is_empty() {
-            self.client.list_core_api_resources(id.version()).await
-        } else {
-            self.client.list_api_group_resources(&id.api_version).await
-        };
-        match listed {
-            Ok(list) => {
-                let list = Arc::new(list);
-                self.known().insert(id.api_version.clone(), Arc::clone(&list));
-                served(&list, id).ok_or_else(unserved)
-            }
-            Err(error) if is_not_found(&error) => Err(unserved()),
-            Err(error) => Err(Trouble::Failed(words(&error))),
-        }
-    }
-
-    fn known(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<APIResourceList>>> {
-        self.kinds.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kinds.find(id).await.map_err(|unfound| match unfound {
+            Unfound::Unserved { .. } => Trouble::Unserved(unfound.to_string()),
+            Unfound::Unanswered(error) => Trouble::Failed(words(&error)),
+        })
     }
 
     /// Reads an object; none if it isn't there.
@@ -227,7 +174,7 @@ impl Server {
             .await;
         // The kind may be gone, or be another one when it comes back.
         if sent.as_ref().is_err_and(is_not_found) {
-            self.known().remove(&id.api_version);
+            self.kinds.forget(&id.api_version);
         }
         sent
     }
@@ -257,21 +204,4 @@ impl Server {
         }
         Ok(object)
     }
-}
-
-fn served(list: &APIResourceList, id: &ObjectId) -> Option<Served> {
-    let found = list
-        .resources
-        .iter()
-        .find(|resource| resource.kind == id.kind && !resource.name.contains('/'))?;
-    Some(Served {
-        resource: ApiResource {
-            group: id.group().to_owned(),
-            version: id.version().to_owned(),
-            api_version: id.api_version.clone(),
-            kind: id.kind.clone(),
-            plural: found.name.clone(),
-        },
-        is_namespaced: found.namespaced,
-    })
 }

@@ -1,11 +1,11 @@
 //! Extensions that upstream's Helm applier installed: the release becomes the first revision.
 //!
-//! A release is kept as gzipped JSON in Secrets: an index with the first chunk and the names of the further ones. The
-//! revision says of itself that it succeeded, since what it holds is running already; its objects are taken over from
-//! whoever owns them.
+//! A release is kept as gzipped JSON in Secrets: an index with the first chunk and the names of the further ones; what
+//! upstream's controller noted of the bundle are labels of the index, or annotations where they don't fit into labels.
+//! The revision says of itself that it succeeded, since what it holds is running already; its objects are taken over
+//! from whoever owns them.
 
 use std::collections::BTreeMap;
-use std::io::Read as _;
 use std::sync::PoisonError;
 
 use api::cluster_extension::BundleMetadata;
@@ -13,12 +13,12 @@ use api::cluster_object_set::CollisionProtection;
 use api::condition::{self, ConditionStatus, Statement, is_true};
 use api::{ClusterExtension, ClusterObjectSet, keys};
 use apply::refusal::words;
-use flate2::read::MultiGzDecoder;
+use chart::release::chunks::{CHUNK_KEY, CHUNK_LABELS, FURTHER_KEY, MAX_CHUNKS, further_names};
+use chart::release::{DecodeError, SYSTEM_LABELS};
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, ListParams, Patch, PatchParams};
-use serde::Deserialize;
 use serde_json::{Value, json};
 use thiserror::Error;
 
@@ -31,37 +31,26 @@ use crate::snapshot::Content;
 use crate::standing::Bundle;
 use crate::status::{SUCCEEDED, reason};
 
-/// The most bytes of a release: upstream keeps at most 11 MiB compressed, and text shrinks to a tenth.
-const MAX_RELEASE_BYTES: u64 = 128 << 20;
-
-/// The most chunks that upstream makes of one release.
-const MAX_CHUNKS: usize = 11;
-
 /// Who owns the Secrets of releases.
 const OWNER: &str = "operator-controller";
 
 /// A Helm release, as far as it counts here.
-#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Release {
     /// Its number.
-    #[serde(default)]
     pub version: i64,
     /// What became of it.
-    #[serde(default)]
     pub info: ReleaseInfo,
     /// Its objects.
-    #[serde(default)]
     pub manifest: String,
     /// What upstream's controller wrote of the bundle.
-    #[serde(default)]
     pub labels: BTreeMap<String, String>,
 }
 
 /// What became of a release.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ReleaseInfo {
     /// `deployed`, `failed`, `superseded` …
-    #[serde(default)]
     pub status: String,
 }
 
@@ -79,48 +68,35 @@ pub enum ReleaseError {
     /// It has more parts than any release has.
     #[error("the Helm release in Secret {0:?} has more than {MAX_CHUNKS} chunks")]
     TooManyChunks(String),
-    /// It can't be unpacked.
-    #[error("the Helm release in Secret {secret:?} can't be unpacked: {cause}")]
-    NotCompressed {
-        /// The Secret.
-        secret: String,
-        /// Why.
-        cause: std::io::Error,
-    },
-    /// It is too large.
-    #[error("the Helm release in Secret {0:?} has more than {MAX_RELEASE_BYTES} bytes")]
-    TooLarge(String),
     /// It isn't a release.
     #[error("the Helm release in Secret {secret:?} can't be read: {cause}")]
     Unreadable {
         /// The Secret.
         secret: String,
         /// Why.
-        cause: String,
+        cause: DecodeError,
     },
 }
 
 impl Release {
-    /// Unpacks a release from the bytes of all its chunks.
+    /// Unpacks a release from the bytes of all its chunks, with what its index says of the bundle.
     ///
     /// # Errors
     ///
     /// If it isn't one.
-    pub fn read(secret: &str, bytes: &[u8]) -> Result<Self, ReleaseError> {
-        let mut text = Vec::new();
-        MultiGzDecoder::new(bytes)
-            .take(MAX_RELEASE_BYTES + 1)
-            .read_to_end(&mut text)
-            .map_err(|cause| ReleaseError::NotCompressed {
+    pub fn read(secret: &str, bytes: &[u8], labels: BTreeMap<String, String>) -> Result<Self, ReleaseError> {
+        let record =
+            chart::release::Release::decompress(bytes).map_err(|cause| ReleaseError::Unreadable {
                 secret: secret.to_owned(),
                 cause,
             })?;
-        if text.len() as u64 > MAX_RELEASE_BYTES {
-            return Err(ReleaseError::TooLarge(secret.to_owned()));
-        }
-        serde_json::from_slice(&text).map_err(|fault| ReleaseError::Unreadable {
-            secret: secret.to_owned(),
-            cause: fault.to_string(),
+        Ok(Self {
+            version: record.version,
+            info: ReleaseInfo {
+                status: record.info.status.to_string(),
+            },
+            manifest: record.manifest,
+            labels,
         })
     }
 
@@ -309,10 +285,12 @@ async fn releases(client: &kube::Client, namespace: &str, extension: &str) -> Re
     let mut releases = Vec::new();
     for index in &indexes.items {
         let name = index.metadata.name.as_deref().unwrap_or_default();
-        let mut bytes = data(index, "chunk").map_err(|fault| fault.to_string())?.to_vec();
-        let further: Vec<String> = match data(index, "extraChunks") {
-            Ok(names) if !names.is_empty() => serde_json::from_slice(names).map_err(|fault| {
-                let (secret, cause) = (name.to_owned(), fault.to_string());
+        let mut bytes = data(index, CHUNK_KEY)
+            .map_err(|fault| fault.to_string())?
+            .to_vec();
+        let further = match data(index, FURTHER_KEY) {
+            Ok(names) if !names.is_empty() => further_names(names).map_err(|fault| {
+                let (secret, cause) = (name.to_owned(), DecodeError::Json(fault));
                 ReleaseError::Unreadable { secret, cause }.to_string()
             })?,
             _ => Vec::new(),
@@ -322,11 +300,20 @@ async fn releases(client: &kube::Client, namespace: &str, extension: &str) -> Re
         }
         for chunk in further {
             let chunk = secrets.get(&chunk).await.map_err(|fault| words(&fault))?;
-            bytes.extend_from_slice(data(&chunk, "chunk").map_err(|fault| fault.to_string())?);
+            bytes.extend_from_slice(data(&chunk, CHUNK_KEY).map_err(|fault| fault.to_string())?);
         }
-        releases.push(Release::read(name, &bytes).map_err(|fault| fault.to_string())?);
+        let release = Release::read(name, &bytes, notes(index));
+        releases.push(release.map_err(|fault| fault.to_string())?);
     }
     Ok(releases)
+}
+
+/// Returns what the index of a release says besides what it is found by.
+fn notes(index: &Secret) -> BTreeMap<String, String> {
+    let mut notes = index.metadata.labels.clone().unwrap_or_default();
+    notes.retain(|key, _| !SYSTEM_LABELS.contains(&key.as_str()) && !CHUNK_LABELS.contains(&key.as_str()));
+    notes.extend(index.metadata.annotations.clone().unwrap_or_default());
+    notes
 }
 
 fn data<'a>(secret: &'a Secret, key: &'static str) -> Result<&'a [u8], ReleaseError> {

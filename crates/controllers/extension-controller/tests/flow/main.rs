@@ -434,10 +434,6 @@ async fn what_helm_installed_becomes_the_first_revision_and_keeps_running() {
     let release = json!({
         "name": "a", "version": 1, "info": {"status": "deployed"},
         "manifest": format!("---\n# Source: a/object.json\n{object}\n"),
-        "labels": {
-            keys::BUNDLE_NAME: "p.0.9.0", keys::BUNDLE_VERSION: "0.9.0", keys::PACKAGE_NAME: "p",
-            keys::BUNDLE_REFERENCE: "registry.example.com/p:v0.9.0",
-        },
     });
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     packed.write_all(release.to_string().as_bytes()).expect("packed");
@@ -445,16 +441,21 @@ async fn what_helm_installed_becomes_the_first_revision_and_keeps_running() {
     let (first, second) = packed.split_at(packed.len() / 2);
     let secrets: Api<Secret> = Api::namespaced(world.client.clone(), SYSTEM);
     let encoded = |bytes: &[u8]| k8s_openapi::ByteString(bytes.to_vec());
+    // What doesn't fit into a label is an annotation.
+    let annotations = json!({keys::BUNDLE_REFERENCE: "registry.example.com/p:v0.9.0"});
     let secret = |name: &str, kind: &str, labels: serde_json::Value, data: serde_json::Value| {
         serde_json::from_value::<Secret>(json!({
-            "metadata": {"name": name, "labels": labels}, "type": kind, "data": data,
+            "metadata": {"name": name, "labels": labels, "annotations": annotations}, "type": kind, "data": data,
         }))
         .expect("a Secret")
     };
     let index = secret(
         "sh.helm.release.v1.a.v1",
         "operatorframework.io/index.v1",
-        json!({"name": "a", "owner": "operator-controller", "status": "deployed", "version": "1", "type": "index"}),
+        json!({
+            "name": "a", "owner": "operator-controller", "status": "deployed", "version": "1", "type": "index",
+            keys::BUNDLE_NAME: "p.0.9.0", keys::BUNDLE_VERSION: "0.9.0", keys::PACKAGE_NAME: "p",
+        }),
         json!({"chunk": encoded(first), "extraChunks": encoded(br#"["sh.helm.release.v1.a.v1-chunk"]"#)}),
     );
     let chunk = secret(

@@ -46,14 +46,41 @@ impl Release {
         Ok(json::read(text)?)
     }
 
+    /// Writes the record compressed, as chunks of it are kept.
+    ///
+    /// The chart is compressed for itself, as a member of its own, because the revisions and releases of a chart share
+    /// it. Readers take the members as one.
+    pub fn compress(&self) -> Vec<u8> {
+        let (before, after) = json::around_chart(self);
+        let mut compressed = compress(before.as_bytes());
+        compressed.extend_from_slice(self.chart.compressed());
+        compressed.extend_from_slice(&compress(after.as_bytes()));
+        compressed
+    }
+
+    /// Reads a record that is compressed; it may also be plain, as those of the first Helm 2 were.
+    pub fn decompress(data: &[u8]) -> Result<Self, DecodeError> {
+        if !data.starts_with(GZIP_SIGNATURE) {
+            return Self::from_bytes(data);
+        }
+        let mut plain = Vec::new();
+        MultiGzDecoder::new(data)
+            .take(MAX_RECORD_SIZE + 1)
+            .read_to_end(&mut plain)
+            .map_err(DecodeError::Compression)?;
+        Self::from_bytes(&plain)
+    }
+
+    fn from_bytes(json: &[u8]) -> Result<Self, DecodeError> {
+        if json.len() as u64 > MAX_RECORD_SIZE {
+            return Err(DecodeError::TooLarge);
+        }
+        Self::from_json(&String::from_utf8_lossy(json))
+    }
+
     /// Writes the record as it stands in a Secret's data, before the API's own base64.
     pub fn encode(&self) -> String {
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-        // Writing to memory cannot fail.
-        let compressed = encoder
-            .write_all(self.to_json().as_bytes())
-            .and_then(|()| encoder.finish());
-        STANDARD.encode(compressed.unwrap_or_default())
+        STANDARD.encode(self.compress())
     }
 
     /// Reads the record as it stands in a Secret's data, after the API's own base64.
@@ -63,18 +90,14 @@ impl Release {
             .copied()
             .filter(|byte| !matches!(byte, b'\r' | b'\n'))
             .collect();
-        let mut bytes = STANDARD.decode(data)?;
-        if bytes.len() > GZIP_SIGNATURE.len() && bytes.starts_with(GZIP_SIGNATURE) {
-            let mut plain = Vec::new();
-            MultiGzDecoder::new(bytes.as_slice())
-                .take(MAX_RECORD_SIZE + 1)
-                .read_to_end(&mut plain)
-                .map_err(DecodeError::Compression)?;
-            bytes = plain;
-        }
-        if bytes.len() as u64 > MAX_RECORD_SIZE {
-            return Err(DecodeError::TooLarge);
-        }
-        Self::from_json(&String::from_utf8_lossy(&bytes))
+        Self::decompress(&STANDARD.decode(data)?)
     }
+}
+
+/// Compresses bytes into a member of their own.
+pub(super) fn compress(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    // Writing to memory cannot fail.
+    let compressed = encoder.write_all(bytes).and_then(|()| encoder.finish());
+    compressed.unwrap_or_default()
 }

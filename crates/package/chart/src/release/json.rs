@@ -63,26 +63,39 @@ impl Object {
 
 /// Writes a release as JSON.
 pub(super) fn write(release: &Release) -> String {
-    let mut object = Object::new();
-    object.text_unless_empty("name", &release.name);
-    object.raw("info", &write_info(&release.info));
-    object.raw("chart", &write_chart(&release.chart));
+    let (before, after) = around_chart(release);
+    format!("{before}{}{after}", write_chart(&release.chart))
+}
+
+/// Writes what stands before and after the chart in the JSON of a release.
+pub(super) fn around_chart(release: &Release) -> (String, String) {
+    let mut before = Object::new();
+    before.text_unless_empty("name", &release.name);
+    before.raw("info", &write_info(&release.info));
+    before.raw("chart", "");
+    let mut after = Object::new();
     if let Some(config) = &release.config
         && !matches!(config.get(), "null" | "{}")
     {
-        object.raw("config", config.get());
+        after.raw("config", config.get());
     }
-    object.text_unless_empty("manifest", &release.manifest);
+    after.text_unless_empty("manifest", &release.manifest);
     if !release.hooks.is_empty() {
         let hooks: Vec<String> = release.hooks.iter().map(write_hook).collect();
-        object.raw("hooks", &format!("[{}]", hooks.join(",")));
+        after.raw("hooks", &format!("[{}]", hooks.join(",")));
     }
     if release.version != 0 {
-        object.raw("version", &release.version.to_string());
+        after.raw("version", &release.version.to_string());
     }
-    object.text_unless_empty("namespace", &release.namespace);
-    object.extra(&release.extra);
-    object.end()
+    after.text_unless_empty("namespace", &release.namespace);
+    after.extra(&release.extra);
+    let after = after.end();
+    // The fields go on where those before the chart ended.
+    let after = match after.strip_prefix('{') {
+        Some("}") | None => "}".to_owned(),
+        Some(fields) => format!(",{fields}"),
+    };
+    (before.out, after)
 }
 
 fn write_info(info: &Info) -> String {
@@ -103,12 +116,12 @@ fn write_info(info: &Info) -> String {
     object.end()
 }
 
-fn write_chart(chart: &RecordedChart) -> String {
+pub(super) fn write_chart(chart: &RecordedChart) -> String {
     let mut object = Object::new();
-    if let Some(metadata) = &chart.metadata {
+    if let Some(metadata) = chart.metadata() {
         object.raw("metadata", metadata.get());
     }
-    for (name, value) in &chart.rest {
+    for (name, value) in chart.parts() {
         object.raw(name, value.get());
     }
     object.end()
@@ -229,7 +242,7 @@ fn read_chart(json: &str) -> Result<RecordedChart, serde_json::Error> {
         rest.extend(fields.raw(name).map(|value| (name.to_owned(), value)));
     }
     rest.extend(fields.0);
-    Ok(RecordedChart { metadata, rest })
+    Ok(RecordedChart::of_parts(metadata, rest))
 }
 
 fn read_hook(json: &str) -> Result<Hook, serde_json::Error> {

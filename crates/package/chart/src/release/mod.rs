@@ -1,19 +1,21 @@
 //! The release record: what Helm writes down about every revision of a release, in the form that Helm reads.
 //!
 //! ```text
-//! Release ─ JSON (Go's field order) ─ gzip ─ base64 ─► Secret sh.helm.release.v1.<name>.v<revision>
+//! Release ─ JSON (Go's field order) ─ gzip ─┬─ base64 ─► Secret sh.helm.release.v1.<name>.v<revision>
+//!                                           └─ chunks ─► Secrets, where one is too small
 //! ```
 //!
 //! What this version does not know, such as fields of Helm 4, is kept and written back.
 
+pub mod chunks;
 mod codec;
 mod json;
+mod recorded_chart;
 mod secret;
 mod status;
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::dependencies::ActiveChart;
@@ -21,6 +23,7 @@ use crate::manifest::Hook;
 use crate::values::Table;
 
 pub use codec::DecodeError;
+pub use recorded_chart::{RecordedChart, RecordedCharts, Spare};
 pub use secret::{SECRET_TYPE, SYSTEM_LABELS, Stored, object_name};
 pub use status::Status;
 
@@ -81,25 +84,38 @@ impl Default for Info {
     }
 }
 
-/// The chart of a revision, each part as JSON; subcharts are not recorded.
-#[derive(Clone, Debug, Default)]
-pub struct RecordedChart {
-    /// What `Chart.yaml` said.
-    pub metadata: Option<Box<RawValue>>,
-    pub(crate) rest: Vec<(String, Box<RawValue>)>,
-}
-
 impl Release {
     /// Makes the record of a render.
     pub fn new(name: &str, namespace: &str, version: i64, chart: &ActiveChart, config: &Table) -> Self {
+        Self::with_chart(name, namespace, version, RecordedChart::new(chart), config)
+    }
+
+    /// Makes the record of a render whose chart was recorded before.
+    pub fn with_chart(
+        name: &str,
+        namespace: &str,
+        version: i64,
+        chart: RecordedChart,
+        config: &Table,
+    ) -> Self {
         Self {
             name: name.to_owned(),
             namespace: namespace.to_owned(),
             version,
-            chart: RecordedChart::new(chart),
+            chart,
             config: Some(json::raw(config)),
             ..Self::default()
         }
+    }
+
+    /// The text that another version of Helm added under a name, such as `apply_method`.
+    pub fn extra_text(&self, field: &str) -> Option<String> {
+        serde_json::from_str(self.extra.get(field)?.get()).ok()
+    }
+
+    /// Adds a text that only another version of Helm knows, such as `apply_method`.
+    pub fn set_extra_text(&mut self, field: &str, value: &str) {
+        self.extra.insert(field.to_owned(), json::raw(value));
     }
 
     /// The user's values as a table.
@@ -107,59 +123,6 @@ impl Release {
         self.config
             .as_ref()
             .and_then(|config| serde_json::from_str(config.get()).ok())
-            .unwrap_or_default()
-    }
-}
-
-impl RecordedChart {
-    /// Records a chart as it was rendered, imports and aliases included.
-    pub fn new(chart: &ActiveChart) -> Self {
-        use base64::Engine as _;
-        /// Go writes an empty list that nothing was added to as `null`.
-        fn list<T: Serialize>(items: &[T]) -> Box<RawValue> {
-            if items.is_empty() {
-                json::raw(&())
-            } else {
-                json::raw(items)
-            }
-        }
-        let source = &chart.chart;
-        let schema = source
-            .schema
-            .as_ref()
-            .map(|schema| base64::engine::general_purpose::STANDARD.encode(schema));
-        let parts = [
-            ("lock", json::raw(&source.lock)),
-            ("templates", list(&source.templates)),
-            ("values", json::raw(&chart.values.as_deref())),
-            ("schema", json::raw(&schema)),
-            ("files", list(&source.files)),
-        ];
-        Self {
-            metadata: Some(json::raw(&*chart.metadata)),
-            rest: parts
-                .into_iter()
-                .map(|(key, value)| (key.to_owned(), value))
-                .collect(),
-        }
-    }
-
-    /// A part of the chart, such as `templates` or `values`, as JSON.
-    pub fn part(&self, name: &str) -> Option<&RawValue> {
-        self.rest
-            .iter()
-            .find(|(key, _)| key == name)
-            .map(|(_, value)| value.as_ref())
-    }
-
-    /// A text in the metadata, such as `name`, `version` or `appVersion`.
-    pub fn metadata_text(&self, field: &str) -> String {
-        let value = self
-            .metadata
-            .as_ref()
-            .and_then(|raw| serde_json::from_str::<serde_json::Value>(raw.get()).ok());
-        value
-            .and_then(|value| value.get(field)?.as_str().map(str::to_owned))
             .unwrap_or_default()
     }
 }
