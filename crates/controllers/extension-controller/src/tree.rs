@@ -3,7 +3,7 @@
 use std::fmt;
 
 use api::cluster_object_set::LifecycleState;
-use api::condition::{Condition, find};
+use api::condition::{Condition, find, is_true};
 use api::{ClusterExtension, ClusterObjectSet, keys};
 use apply::content::Content;
 use apply::engine::Engine;
@@ -95,6 +95,15 @@ pub enum State {
     Waiting,
     /// It isn't there.
     Absent,
+}
+
+impl ExtensionTree {
+    /// Returns whether every revision that is in use says that its objects are as they should be.
+    pub fn is_available(&self) -> bool {
+        let in_use = |revision: &&RevisionTree| revision.lifecycle_state == LifecycleState::Active;
+        let mut revisions = self.revisions.iter().filter(in_use);
+        revisions.all(|revision| is_true(&revision.conditions, "Available"))
+    }
 }
 
 impl RevisionTree {

@@ -82,6 +82,9 @@ impl Subject {
             ["extensions"] => Self::Topic(Topic::Extensions, None),
             ["extensions", name] => Self::Topic(Topic::Extensions, Some(owned(name))),
             ["events"] => Self::Topic(Topic::Events, None),
+            ["events", kind, namespace, name] => {
+                Self::Topic(Topic::Events, Some(format!("{kind}/{namespace}/{name}")))
+            }
             ["releases"] => Self::Releases(None),
             ["releases", namespace, name] => Self::Releases(Some((owned(namespace), owned(name)))),
             ["resources", group, version, kind, namespace, name] => {
@@ -208,6 +211,9 @@ mod tests {
         assert!(subject.includes(&Notice::of(Topic::Extensions, "web")));
         assert!(!subject.includes(&Notice::of(Topic::Extensions, "other")));
         assert!(!subject.includes(&Notice::of(Topic::Catalogs, "web")));
+        let event = Subject::read("events/Shop/-/books").expect("a subject");
+        assert!(event.includes(&Notice::of(Topic::Events, "Shop/-/books")));
+        assert!(!event.includes(&Notice::of(Topic::Events, "Shop/shop/books")));
         let all = Subject::read("extensions").expect("a subject");
         assert!(all.includes(&Notice::of(Topic::Extensions, "other")));
     }

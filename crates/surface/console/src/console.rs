@@ -19,6 +19,7 @@ use crate::actions::FIELD_MANAGER;
 use crate::changes::{MOST_STREAMS, Notice};
 use crate::insight::Insight;
 use crate::recent_events::RecentEvents;
+use crate::releases::LastSurvey;
 use crate::watching;
 
 /// How many objects of one revision a page reads: more than any bundle that was seen, and few enough to be read again
@@ -57,6 +58,7 @@ pub struct Console {
     pub(crate) engine: Engine,
     pub(crate) releases: Cluster,
     pub(crate) events: RecentEvents,
+    pub(crate) last_survey: LastSurvey,
     pub(crate) token: Token,
     pub(crate) hosts: Hosts,
     pub(crate) notices: broadcast::Sender<Notice>,
@@ -90,6 +92,7 @@ impl Console {
             engine: Engine::new(client.clone(), system_namespace),
             releases: Cluster::new(client.clone(), FIELD_MANAGER),
             events: RecentEvents::default(),
+            last_survey: LastSurvey::default(),
             token,
             hosts,
             notices: broadcast::channel(NOTICES_KEPT).0,
@@ -117,7 +120,7 @@ impl Console {
     /// Waits until the caches hold what the cluster holds, or for a moment.
     pub(crate) async fn wait_filled(&self) -> bool {
         let mut filled = self.filled.subscribe();
-        let waiting = filled.wait_for(watching::Filled::is_complete);
+        let waiting = filled.wait_for(|filled| filled.is_complete());
         matches!(tokio::time::timeout(FIRST_LOOK, waiting).await, Ok(Ok(_)))
     }
 

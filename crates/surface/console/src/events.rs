@@ -60,7 +60,7 @@ impl EventRow {
 
 #[derive(Template)]
 #[template(path = "events.html")]
-struct Events {
+struct EventsPage {
     page: Page,
     events: Vec<EventRow>,
     paging: Paging,
@@ -98,7 +98,7 @@ pub(crate) async fn list(State(console): State<Arc<Console>>, visit: Visit) -> R
             "Nothing of what happened lately holds this text.",
         )
     };
-    shown(&Events {
+    shown(&EventsPage {
         page: visit.page("Events", Section::Events).following(["events"]),
         events,
         paging,

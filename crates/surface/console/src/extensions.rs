@@ -195,9 +195,10 @@ pub(crate) async fn one(
     let (history, paging) = Paging::take(history, &visit.parameters);
     let row = ExtensionRow::of(&extension);
     shown(&Extension {
-        page: visit
-            .page(name.clone(), Section::Extensions)
-            .following([format!("extensions/{name}").as_str(), "events"]),
+        page: visit.page(name.clone(), Section::Extensions).following([
+            format!("extensions/{name}").as_str(),
+            &format!("events/ClusterExtension/-/{name}"),
+        ]),
         tab: "overview",
         base: row.href.clone(),
         package_href: package_href(&console, &row.package).await,

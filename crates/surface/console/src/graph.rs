@@ -130,11 +130,11 @@ impl Graph {
         if let [installed] = installed.as_slice() {
             let _ = write!(text, "; {installed} is installed");
             let road = named(|node| node.is_on_road);
-            text.push_str(&if road.is_empty() {
-                ", and nothing of this channel follows it".to_owned()
+            if road.is_empty() {
+                text.push_str(", and nothing of this channel follows it");
             } else {
-                format!(", and the road from it leads to {}", road.join(", then "))
-            });
+                let _ = write!(text, ", and the road from it leads to {}", road.join(", then "));
+            }
         }
         text
     }

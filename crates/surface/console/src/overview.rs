@@ -13,7 +13,6 @@ use crate::extensions::{ExtensionRow, last_word};
 use crate::fault::Fault;
 use crate::marks::{Empty, Pill, Tone};
 use crate::page::{Page, Section, Visit, path, shown};
-use crate::releases;
 
 /// How many events the page shows.
 const MOST_EVENTS: usize = 8;
@@ -88,9 +87,9 @@ pub(crate) async fn page(State(console): State<Arc<Console>>, visit: Visit) -> R
     let more_needs = needs.len().saturating_sub(MOST_NEEDS);
     needs.truncate(MOST_NEEDS);
     // Whoever may not read Secrets still gets a page.
-    let survey = releases::survey(&console.client).await.ok();
-    let resources = survey.as_ref().map(releases::Survey::count);
-    let failing = survey.as_ref().map_or(0, releases::Survey::failing);
+    let survey = console.last_survey.get(&console.client).await.ok();
+    let resources = survey.as_ref().map(|survey| survey.count());
+    let failing = survey.as_ref().map_or(0, |survey| survey.failing());
     let now = console.now();
     let newest = console.events.newest();
     shown(&Overview {

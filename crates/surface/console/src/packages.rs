@@ -41,7 +41,7 @@ pub(crate) struct PackageRow {
 
 #[derive(Template)]
 #[template(path = "packages.html")]
-struct Packages {
+struct PackagesPage {
     page: Page,
     packages: Vec<PackageRow>,
     paging: Paging,
@@ -124,7 +124,7 @@ pub(crate) async fn search(State(console): State<Arc<Console>>, visit: Visit) ->
         ),
         (true, false) => Empty::new("No package", "The catalogs that are served have no packages."),
     };
-    shown(&Packages {
+    shown(&PackagesPage {
         page: visit
             .page("Packages", Section::Packages)
             .following(["catalogs", "extensions"]),
@@ -208,7 +208,10 @@ fn summary(description: &str) -> String {
 
 /// A description without the marks of headings, which mean nothing on this page.
 fn plain(description: &str) -> String {
-    let lines = description.trim().lines().map(|line| line.trim_start_matches('#').trim());
+    let lines = description
+        .trim()
+        .lines()
+        .map(|line| line.trim_start_matches('#').trim());
     lines.collect::<Vec<_>>().join("\n")
 }
 

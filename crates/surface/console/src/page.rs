@@ -178,12 +178,9 @@ impl Page {
         self
     }
 
-    pub(crate) fn bar(&self) -> &'static [BarLink] {
-        &BAR
-    }
-
-    pub(crate) fn is_in(&self, link: &BarLink) -> bool {
-        self.section == link.section
+    /// The links of the bar, and whether each leads to where the visitor is.
+    pub(crate) fn bar(&self) -> impl Iterator<Item = (&'static BarLink, bool)> {
+        BAR.iter().map(|link| (link, link.section == self.section))
     }
 
     /// Whether the frame is for somebody who may look.

@@ -76,6 +76,17 @@ fn id(event: &Event) -> String {
     metadata.uid.clone().unwrap_or_else(named)
 }
 
+/// What an event is about, as streams of changes name it: the kind, the namespace or a dash, and the name.
+pub(crate) fn subject(event: &Event) -> String {
+    let object = &event.involved_object;
+    let part = |text: &Option<String>| text.clone().unwrap_or_default();
+    let namespace = match part(&object.namespace) {
+        namespace if namespace.is_empty() => "-".to_owned(),
+        namespace => namespace,
+    };
+    format!("{}/{namespace}/{}", part(&object.kind), part(&object.name))
+}
+
 /// When an event was last seen; those that don't say are the oldest.
 pub(crate) fn last_seen(event: &Event) -> Timestamp {
     let series = event.series.as_ref();

@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 
 use crate::changes::{Notice, Topic};
 use crate::console::Console;
+use crate::recent_events::subject;
 
 /// Which caches hold what the cluster holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -23,7 +24,7 @@ pub(crate) struct Filled {
 }
 
 impl Filled {
-    pub(crate) fn is_complete(&self) -> bool {
+    pub(crate) fn is_complete(self) -> bool {
         self.catalogs && self.extensions && self.revisions && self.events
     }
 }
@@ -65,7 +66,7 @@ pub(crate) async fn watch(console: &Console) {
     let events = follow(
         Api::<ClusterEvent>::all(client.clone()),
         |event| {
-            let notice = changed(&event).map(|_| Notice::of(Topic::Events, ""));
+            let notice = changed(&event).map(|event| Notice::of(Topic::Events, subject(event)));
             console.events.take(event);
             tell(console, notice);
         },

@@ -3,10 +3,8 @@
 use std::fmt::Write as _;
 
 use clap::Args;
-use extension_controller::choosing::{Target, choose, explanation};
-use extension_controller::snapshot::Snapshot;
-use resolve::explanation::{BundleExplanation, Explanation, Verdict};
-use serde::Serialize;
+use extension_controller::explaining::{Explained, explained};
+use resolve::explanation::{BundleExplanation, Verdict};
 
 use crate::extensions::Extensions;
 use crate::failure::Failure;
@@ -30,27 +28,13 @@ pub(crate) struct Explain {
     output: OutputFlag,
 }
 
-/// Why an extension has its version.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Explained {
-    extension: String,
-    package: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    installed: Option<String>,
-    /// What happens next, and why.
-    next: String,
-    #[serde(flatten)]
-    versions: Explanation,
-}
-
 impl Explain {
     pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), Failure> {
         runtime::block_on(async {
             let observer = observed_cluster::observe(&self.observation, terminal).await?;
             let extension = Extensions::of(observer.client.clone()).read(&self.name).await?;
             let snapshot = observer.observe(&extension).await;
-            let mut explained = explained(&snapshot)?;
+            let mut explained = explained(&snapshot).map_err(Failure::new)?;
             if !self.version.is_empty() {
                 for catalog in &mut explained.versions.catalogs {
                     catalog
@@ -61,40 +45,6 @@ impl Explain {
             self.output.print(terminal, &explained, told)
         })
     }
-}
-
-fn explained(snapshot: &Snapshot) -> Result<Explained, Failure> {
-    let standing = snapshot.standing();
-    let installed = standing.installed.as_ref().map(|revision| &revision.bundle);
-    let versions = explanation(snapshot).map_err(Failure::new)?;
-    let choice = choose(snapshot);
-    let mut next = match &choice.target {
-        Target::Bundle(bundle) if installed.is_some_and(|installed| installed.is_same_version(bundle)) => {
-            format!("version {} stays", bundle.full_version())
-        }
-        Target::Bundle(bundle) => format!("version {} is rolled out", bundle.full_version()),
-        Target::Image(image) => format!("what {image} holds is installed"),
-        Target::Again { revision, instead_of } => format!(
-            "version {} comes back, since {} did not roll out in time",
-            revision.bundle.full_version(),
-            instead_of.bundle.full_version()
-        ),
-        Target::AsItIs => "nothing changes".to_owned(),
-        Target::Unknown(failure) => failure.message.clone(),
-    };
-    if let Some(wait) = &choice.wait {
-        let _ = write!(next, "; {wait}");
-    }
-    Ok(Explained {
-        extension: snapshot.extension.name().to_owned(),
-        package: snapshot
-            .filter()
-            .map(|filter| filter.package_name.clone())
-            .unwrap_or_default(),
-        installed: installed.map(extension_controller::standing::Bundle::full_version),
-        next,
-        versions,
-    })
 }
 
 fn told(explained: &Explained) -> String {
@@ -157,7 +107,7 @@ fn bundle_lines(bundle: &BundleExplanation) -> String {
 
 #[cfg(test)]
 mod tests {
-    use resolve::explanation::CatalogExplanation;
+    use resolve::explanation::{CatalogExplanation, Explanation};
 
     use super::*;
 

@@ -118,11 +118,17 @@ pub(crate) async fn one(
     let created = object.metadata.creation_timestamp.as_ref();
     let subject = name.path();
     let releases = format!("releases/{}/{}", id.namespace, id.name);
+    let namespace = if name.namespace.is_empty() {
+        "-"
+    } else {
+        &name.namespace
+    };
+    let happenings = format!("events/{}/{namespace}/{}", name.kind, name.name);
     shown(&ResourcePage {
         page: visit.page(name.words(), Section::Resources).following([
             subject.trim_start_matches('/'),
             &releases,
-            "events",
+            &happenings,
         ]),
         crumbs: crumbs(&name),
         pill: of_resource(&object.data, object.metadata.deletion_timestamp.is_some()),

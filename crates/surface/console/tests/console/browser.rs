@@ -133,11 +133,17 @@ async fn a_browser_shows_every_page_without_complaint() {
         }
     }
     // A complaint would have been heard.
-    browser.evaluate("document.body.setAttribute('style', 'color: red')").await;
+    browser
+        .evaluate("document.body.setAttribute('style', 'color: red')")
+        .await;
     while browser.complaints.is_empty() {
         browser.evaluate("true").await;
     }
-    assert!(browser.complaints.iter().all(|text| text.contains("style")), "{:?}", browser.complaints);
+    assert!(
+        browser.complaints.iter().all(|text| text.contains("style")),
+        "{:?}",
+        browser.complaints
+    );
     browser.size(390, 844).await;
     for (name, path) in pages() {
         browser.open(&format!("{}{path}", served.base)).await;

@@ -56,6 +56,13 @@ impl Catalogs for TestCatalogs {
     }
 }
 
+impl TestCatalogs {
+    fn put(&self, reference: &str, store: Store) {
+        let mut stores = self.0.lock().expect("no test panicked");
+        stores.insert(reference.to_owned(), Arc::new(store));
+    }
+}
+
 /// A cluster and its console.
 pub(crate) struct World {
     pub(crate) client: kube::Client,
@@ -251,9 +258,7 @@ impl World {
         writer.push_all(Source::Files(&files)).expect("a catalog");
         let store = writer.finish().expect("a store");
         let reference = format!("registry.example.com/{name}@{digest}");
-        let mut stores = self.catalogs.0.lock().expect("no test panicked");
-        stores.insert(reference.clone(), Arc::new(store));
-        drop(stores);
+        self.catalogs.put(&reference, store);
         self.catalog(name).await;
         let status = json!({"status": {
             "conditions": [
