@@ -157,8 +157,8 @@ fn url(address: SocketAddr) -> String {
     format!("https://{}", local(address))
 }
 
-/// Returns an address of this machine where the server is reached.
-fn local(address: SocketAddr) -> SocketAddr {
+/// Returns where this machine reaches a server that listens on an address, which may be any address.
+pub fn local(address: SocketAddr) -> SocketAddr {
     let host = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
         IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),

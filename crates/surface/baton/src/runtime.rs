@@ -2,6 +2,8 @@
 
 use std::future::Future;
 
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
 use crate::failure::Failure;
 
 /// Runs a command's future to its end.
@@ -15,14 +17,31 @@ pub(crate) fn block_on<T>(future: impl Future<Output = Result<T, Failure>>) -> R
 
 /// Listens for being asked to stop from now on; what it returns is done when that happens.
 pub(crate) fn stop_signal() -> Result<impl Future<Output = ()>, Failure> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let failed = |error| Failure::new(format!("cannot listen for signals: {error}"));
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
-    let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
-    Ok(async move {
+    let mut signals = StopSignals::listen()?;
+    Ok(async move { signals.next().await })
+}
+
+/// The signals by which a person or the system asks a program to stop.
+pub(crate) struct StopSignals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl StopSignals {
+    /// Listens from now on.
+    pub(crate) fn listen() -> Result<Self, Failure> {
+        let failed = |error| Failure::new(format!("cannot listen for signals: {error}"));
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt()).map_err(failed)?,
+            terminate: signal(SignalKind::terminate()).map_err(failed)?,
+        })
+    }
+
+    /// Waits until the program is asked to stop, the first time or once more.
+    pub(crate) async fn next(&mut self) {
         tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
         }
-    })
+    }
 }

@@ -228,6 +228,8 @@ pub async fn keep(api: Weak<Api>, machine: Arc<Machine>) {
             if reported.is_none_or(|at| at.elapsed() >= STATUS_REPORT) {
                 match report(&client, &machine).await {
                     Ok(()) => reported = Some(tokio::time::Instant::now()),
+                    // A controller wrote it at the same moment: the next try sees what it wrote.
+                    Err(status) if status.code == http::StatusCode::CONFLICT => continue,
                     Err(status) => tracing::warn!(%status, "the node's status could not be written"),
                 }
             }

@@ -1,11 +1,11 @@
 //! The images of an operator: its own, which is baton with the charts and nothing else, and that of its bundle.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use image::build::{self, ARCHITECTURES, BuildError, BuiltImage, ImageSettings};
 use image::content::ContentStore;
-use image::layer::{Compression, LayerError, LayerFiles};
+use image::layer::{Compression, Layer, LayerError, LayerFiles};
 use image::program::{BUILT_BY_BATON_LABEL, Program, ProgramError};
 
 use super::GeneratedBundle;
@@ -139,18 +139,27 @@ impl OperatorImage {
 
     /// Makes the image in a store: one for a single architecture, an index for several.
     pub fn build(&self, store: &ContentStore) -> Result<BuiltImage, OperatorImageError> {
+        let mut programs = BTreeMap::new();
+        for (architecture, path) in &self.binaries {
+            programs.insert(architecture.clone(), program_layer(path, store, Compression::Gzip)?);
+        }
+        self.build_on(&programs, store)
+    }
+
+    /// Makes the image in a store on layers that hold the programs, by architecture.
+    pub fn build_on(
+        &self,
+        programs: &BTreeMap<String, Layer>,
+        store: &ContentStore,
+    ) -> Result<BuiltImage, OperatorImageError> {
         let content = self.content.write(store, Compression::Gzip)?;
         let mut images = Vec::new();
-        for (architecture, path) in &self.binaries {
-            // A layer of its own, because versions of an operator share the program, and differ in the chart.
-            let mut program = LayerFiles::new();
-            program.add_file(PROGRAM, path, 0o755)?;
-            let program = program.write(store, Compression::Gzip)?;
+        for (architecture, program) in programs {
             images.push(build::image(
                 store,
                 &self.settings,
                 architecture,
-                &[program, content.clone()],
+                &[program.clone(), content.clone()],
             )?);
         }
         match images.as_slice() {
@@ -158,6 +167,18 @@ impl OperatorImage {
             several => Ok(build::index(store, &self.settings, several)?),
         }
     }
+}
+
+/// Makes the layer that holds the program: one of its own, because versions of an operator share it, and differ in the
+/// chart.
+pub fn program_layer(
+    path: &Path,
+    store: &ContentStore,
+    compression: Compression,
+) -> Result<Layer, OperatorImageError> {
+    let mut program = LayerFiles::new();
+    program.add_file(PROGRAM, path, 0o755)?;
+    Ok(program.write(store, compression)?)
 }
 
 /// Makes the image of a bundle in a store: one layer, for every architecture that operators run on.

@@ -1,26 +1,15 @@
 //! `baton controllers`: OLM v1 on a cluster, until it is stopped.
 
-mod groundwork;
-mod leadership;
-mod serving;
-
-use std::io::IsTerminal as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
-use api::{ClusterCatalog, keys};
-use catalog::store::Store;
-use catalog_controller::pull_secrets::{self, GlobalSecrets};
+use api::keys;
+use catalog_controller::pull_secrets::GlobalSecrets;
 use clap::{Args, ValueEnum};
-use extension_controller::bundles::{Bundles, Certificates, Remotes};
-use extension_controller::catalogs::{Catalogs, ContentError};
+use extension_controller::bundles::Certificates;
 use extension_controller::controller;
-use futures_util::FutureExt as _;
-use image::content::{ContentStore, DEFAULT_CAPACITY_BYTES};
 use image::policy::PolicySource;
-use image::remote::Remote;
 use resolve::resolution::BrokenCatalogs;
 use tokio::sync::watch;
 
@@ -28,12 +17,11 @@ use crate::cluster::ClusterAccess;
 use crate::failure::Failure;
 use crate::images::{ImageFlags, Images};
 use crate::listening;
+use crate::logging::LogLevel;
+use crate::olm::{self, Olm};
 use crate::runtime;
+use crate::tenure;
 use crate::terminal::Terminal;
-
-/// How long an extension waits for the content that a catalog's status names: the status may be read sooner than the
-/// content is there, but not by much.
-const CONTENT_WITHIN: Duration = Duration::from_secs(10);
 
 /// Looks after the catalogs and extensions of a cluster until it is stopped.
 #[derive(Args)]
@@ -85,79 +73,42 @@ enum CertificateMaker {
     Nobody,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum LogLevel {
-    Error,
-    Warn,
-    Info,
-    Debug,
-}
-
 impl Controllers {
     pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), Failure> {
         listening::check(self.listen, self.allow_remote)?;
-        self.start_log();
+        self.log_level.start();
         runtime::block_on(self.work(terminal))
-    }
-
-    fn start_log(&self) {
-        let level = match self.log_level {
-            LogLevel::Error => tracing::Level::ERROR,
-            LogLevel::Warn => tracing::Level::WARN,
-            LogLevel::Info => tracing::Level::INFO,
-            LogLevel::Debug => tracing::Level::DEBUG,
-        };
-        tracing_subscriber::fmt()
-            .with_max_level(level)
-            .with_writer(std::io::stderr)
-            .with_ansi(std::io::stderr().is_terminal())
-            .with_target(false)
-            .init();
     }
 
     async fn work(self, terminal: &mut Terminal) -> Result<(), Failure> {
         let stop = runtime::stop_signal()?;
         let client = self.access.connect().await?;
-        groundwork::lay(&client, &self.system_namespace, !self.no_definitions).await?;
-        let listener = tokio::net::TcpListener::bind(self.listen)
-            .await
-            .map_err(|error| {
-                Failure::new(format!(
-                    "cannot listen on {}: {error}; give another address with --listen",
-                    self.listen
-                ))
-            })?;
+        olm::lay_groundwork(&client, &self.system_namespace, !self.no_definitions).await?;
+        let listener = listening::bind(self.listen, "--listen").await?;
         let address = listener.local_addr()?;
         let base = self
             .external_address
             .clone()
             .unwrap_or_else(|| format!("http://{address}"));
-        let store = ContentStore::open(&self.data_dir.join("images"), DEFAULT_CAPACITY_BYTES)?;
-        let images = Arc::new(Images::open(&self.images, PolicySource::Optional, None)?);
-        let secrets = self.secrets()?;
-        let catalogs = self.catalogs(&client, &store, &images, &secrets, &base)?;
-        let content = Content(catalogs.handle());
-        let extensions = controller::Controller::new(controller::Options {
-            client: client.clone(),
+        let olm = Olm::open(olm::Options {
+            client,
+            folder: self.data_dir.clone(),
             system_namespace: self.system_namespace.clone(),
-            catalogs: content.clone(),
-            bundles: Bundles::new(
-                remotes(&client, &images, &secrets),
-                store,
-                self.certificates.provider(),
-            ),
+            images: Images::open(&self.images, PolicySource::Optional, None)?,
+            secrets: self.secrets()?,
+            base_url: base.clone(),
+            certificates: self.certificates.provider(),
             broken_catalogs: if self.broken_catalogs_block {
                 BrokenCatalogs::Block
             } else {
                 BrokenCatalogs::Skip
             },
-        });
-        let serving = serving::Serving::start(listener, content.0.clone(), extensions.metrics());
+        })?;
+        let serving = olm.serve(listener);
         terminal.remark(format!(
             "catalogs are served at {base}/catalogs, metrics at http://{address}/metrics; {} holds what is kept",
             self.data_dir.display()
         ));
-        let (leads, is_leading) = watch::channel(false);
         let (say_stop, stopped) = watch::channel(false);
         let stopping = async {
             stop.await;
@@ -165,11 +116,14 @@ impl Controllers {
             say_stop.send_replace(true);
             std::future::pending::<()>().await;
         };
-        let tenure = leadership::tenure(&self.system_namespace, Duration::from_secs(self.lease_duration));
+        let tenure = tenure::of(
+            &self.system_namespace,
+            controller::LEASE,
+            Duration::from_secs(self.lease_duration),
+        );
         tokio::select! {
-            () = leadership::hold(&client, &tenure, &leads, &extensions, &stopped) => {}
-            // These have no end of their own.
-            () = catalogs.run(is_leading) => {}
+            () = olm.run(&tenure, &stopped) => {}
+            // This has no end of its own.
             () = stopping => {}
         }
         serving.stop().await;
@@ -187,26 +141,6 @@ impl Controllers {
         }
         Ok(secrets)
     }
-
-    fn catalogs(
-        &self,
-        client: &kube::Client,
-        store: &ContentStore,
-        images: &Arc<Images>,
-        secrets: &GlobalSecrets,
-        base: &str,
-    ) -> Result<catalog_controller::Controller, Failure> {
-        let images = Arc::clone(images);
-        let fetched = catalog_controller::Images::new(store.clone(), move || images.remote_options());
-        let mut options = catalog_controller::Options::new(self.data_dir.join("catalogs"), fetched, base);
-        options.secrets = secrets.clone();
-        catalog_controller::Controller::new(client.clone(), options).map_err(|error| {
-            Failure::new(format!(
-                "cannot keep catalogs in {}: {error}",
-                self.data_dir.display()
-            ))
-        })
-    }
 }
 
 impl CertificateMaker {
@@ -216,37 +150,5 @@ impl CertificateMaker {
             Self::OpenshiftServiceCa => Certificates::ServiceCa,
             Self::Nobody => Certificates::Nobody,
         }
-    }
-}
-
-/// The way to registries for bundles: with the passwords that the cluster has right now.
-fn remotes(client: &kube::Client, images: &Arc<Images>, secrets: &GlobalSecrets) -> Remotes {
-    let (client, images, secrets) = (client.clone(), Arc::clone(images), secrets.clone());
-    Arc::new(move || {
-        let (client, images, secrets) = (client.clone(), Arc::clone(&images), secrets.clone());
-        async move {
-            let documents = pull_secrets::read(&client, None, &secrets).await;
-            let documents = documents.map_err(|error| error.to_string())?;
-            let mut options = images.remote_options().map_err(|error| error.to_string())?;
-            options.credentials = options.credentials.with_documents(documents);
-            Ok(Arc::new(Remote::new(options)))
-        }
-        .boxed()
-    })
-}
-
-/// The content of catalogs, from the same process.
-#[derive(Debug, Clone)]
-struct Content(catalog_controller::Handle);
-
-impl Catalogs for Content {
-    async fn content(&self, catalog: &ClusterCatalog) -> Result<Arc<Store>, ContentError> {
-        let name = catalog.name();
-        let Some(reference) = catalog.resolved_reference() else {
-            return Err(ContentError::NotServed(name.to_owned()));
-        };
-        tokio::time::timeout(CONTENT_WITHIN, self.0.wait_for(name, reference))
-            .await
-            .map_err(|_| ContentError::NotFound(name.to_owned()))
     }
 }

@@ -6,20 +6,14 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde_json::Value;
-use stage::server::{ServeError, ServeOptions};
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use stage::server::ServeOptions;
 
 use crate::failure::Failure;
+use crate::hosted_stage;
+use crate::kubeconfig;
 use crate::listening;
 use crate::runtime;
 use crate::terminal::Terminal;
-
-/// The name of the kubeconfig where none is given.
-const KUBECONFIG: &str = "baton.kubeconfig";
-
-/// The largest kubeconfig that is looked at before it is replaced.
-const MAX_KUBECONFIG_BYTES: u64 = 16 << 20;
 
 /// Serves a Kubernetes API on this machine until it is stopped.
 #[derive(Args)]
@@ -46,10 +40,10 @@ pub(crate) struct Stage {
 impl Stage {
     pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), Failure> {
         let kubeconfig = self.kubeconfig.clone().unwrap_or_else(|| match &self.data_dir {
-            Some(folder) => folder.join(KUBECONFIG),
-            None => PathBuf::from(KUBECONFIG),
+            Some(folder) => folder.join(kubeconfig::OWN_FILE),
+            None => PathBuf::from(kubeconfig::OWN_FILE),
         });
-        refuse_foreign(&kubeconfig)?;
+        kubeconfig::refuse_foreign(&kubeconfig)?;
         // Refused before anything is made, so that a mistake leaves nothing behind.
         for address in [Some(self.listen), self.built_pods.listens_on()]
             .into_iter()
@@ -57,7 +51,7 @@ impl Stage {
         {
             listening::check(address, self.allow_remote)?;
         }
-        allow_many_files();
+        hosted_stage::allow_many_files();
         runtime::block_on(self.serve(&kubeconfig, terminal))
     }
 
@@ -66,33 +60,13 @@ impl Stage {
         let stop = runtime::stop_signal()?;
         let built_pods::BuiltPods { images, registry } =
             self.built_pods.open(self.data_dir.as_deref()).await?;
-        let _outlived = outlive_file_limits();
-        let stage = stage::Stage::start(stage::Options {
-            data_dir: self.data_dir.clone(),
-            node: stage::node::Options {
-                images,
-                wait_for_listener: true,
-                ..stage::node::Options::default()
-            },
-            ..stage::Options::default()
-        })
-        .await
-        .map_err(|error| Failure::new(error.to_string()))?;
+        let _outlived = hosted_stage::outlive_file_limits();
+        let stage = hosted_stage::start(self.data_dir.clone(), images).await?;
         let options = ServeOptions {
             allow_remote: self.allow_remote,
             names: self.tls_san,
         };
-        let serving = stage
-            .serve(self.listen, &options)
-            .await
-            .map_err(|error| match error {
-                ServeError::Remote { address } => listening::remote(address),
-                ServeError::Taken { address } => Failure::new(format!(
-                    "cannot listen on {address}: the port is in use; give another address with --listen, or port 0 for any \
-                     that is free"
-                )),
-                error => Failure::new(error.to_string()),
-            })?;
+        let serving = hosted_stage::serve(&stage, self.listen, "--listen", &options).await?;
         serving
             .write_kubeconfig(kubeconfig)
             .map_err(|error| Failure::new(error.to_string()))?;
@@ -116,58 +90,5 @@ impl Stage {
             registry.stop().await;
         }
         Ok(())
-    }
-}
-
-/// Fails where a file is there that has more in it than a kubeconfig of this command.
-fn refuse_foreign(path: &Path) -> Result<(), Failure> {
-    let metadata = match std::fs::metadata(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        metadata => {
-            metadata.map_err(|error| Failure::new(format!("cannot look at {}: {error}", path.display())))?
-        }
-    };
-    let own = metadata.is_file()
-        && metadata.len() <= MAX_KUBECONFIG_BYTES
-        && std::fs::read(path)
-            .ok()
-            .and_then(|bytes| goyaml::to_value(&bytes).ok())
-            .is_some_and(|config| {
-                ["clusters", "contexts", "users"].iter().all(|list| {
-                    config[*list].as_array().is_some_and(|all| {
-                        all.iter()
-                            .all(|one| one.get("name").and_then(Value::as_str) == Some("baton"))
-                    })
-                })
-            });
-    if own {
-        return Ok(());
-    }
-    Err(Failure::new(format!(
-        "cannot write the kubeconfig {}: the file is there and has other things in it; give another file with --kubeconfig",
-        path.display()
-    )))
-}
-
-/// Makes a write beyond the limit of file sizes fail, as on a full disk, instead of ending the process.
-fn outlive_file_limits() -> Option<Signal> {
-    // The number is the same on all systems. Where listening is refused, the limit ends the process as ever.
-    const FILE_TOO_LARGE: i32 = 25;
-    signal(SignalKind::from_raw(FILE_TOO_LARGE)).ok()
-}
-
-/// Lets the process have as many open files as it may: each connection is one.
-fn allow_many_files() {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let limit = getrlimit(Resource::Nofile);
-    if limit.current != limit.maximum {
-        // Where this is refused, fewer connections are served.
-        let _ = setrlimit(
-            Resource::Nofile,
-            Rlimit {
-                current: limit.maximum,
-                maximum: limit.maximum,
-            },
-        );
     }
 }

@@ -5,14 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use image::content::{ContentStore, DEFAULT_CAPACITY_BYTES};
-use image::policy::PolicySource;
-use image::registry::{Registry, RegistryOptions, Serving};
-use image::remote::{Remote, RemoteOptions};
-use image::surroundings::Surroundings;
-use stage::node::images::{BuiltImages, Images};
+use image::registry::Serving;
+use stage::node::images::Images;
 
 use crate::failure::Failure;
+use crate::hosted_stage;
+use crate::listening;
 
 /// Where images are found that baton built, and whose pods run as processes of this machine.
 ///
@@ -48,15 +46,9 @@ impl BuiltPodsFlags {
         let mut registries = self.registries;
         let registry = match (self.serve_registry, data) {
             (Some(address), Some(data)) => {
-                let registry = Registry::open(RegistryOptions::new(data.join("registry")))?;
-                let listener = tokio::net::TcpListener::bind(address).await.map_err(|error| {
-                    Failure::new(format!(
-                        "cannot listen on {address} for the registry: {error}; give another address with --serve-registry"
-                    ))
-                })?;
-                let serving = registry.serve(listener, None)?;
-                registries.push(serving.address().to_string());
-                registries.push(format!("localhost:{}", serving.address().port()));
+                let listener = listening::bind(address, "--serve-registry").await?;
+                let serving = hosted_stage::serve_registry(&data.join("registry"), listener)?;
+                registries.extend(hosted_stage::hosts(serving.address()));
                 Some(serving)
             }
             _ => None,
@@ -67,16 +59,8 @@ impl BuiltPodsFlags {
                 registry,
             });
         }
-        // A store of its own: what other commands fetched from strangers isn't run.
-        let store = match data {
-            Some(data) => ContentStore::open(&data.join("node/content"), DEFAULT_CAPACITY_BYTES)?,
-            None => ContentStore::temporary()?,
-        };
-        let options = RemoteOptions::from_surroundings(&Surroundings::of_process(), &PolicySource::Optional)?;
-        let images =
-            BuiltImages::new(Arc::new(store), Remote::new(options), registries).with_layouts(self.layouts);
         Ok(BuiltPods {
-            images: Some(Arc::new(images)),
+            images: Some(hosted_stage::built_images(data, registries, self.layouts)?),
             registry,
         })
     }

@@ -1,30 +1,10 @@
 //! Which of several replicas writes to the cluster.
 
-use std::time::Duration;
-
+use duty::leader::{self, Tenure};
 use extension_controller::catalogs::Catalogs;
 use extension_controller::controller::Controller;
-use extension_controller::leader::{self, Tenure};
 use kube::Client;
 use tokio::sync::watch;
-
-/// How often a Lease is renewed in the time that it lasts: two failures in a row are survived.
-const RENEWALS: u32 = 3;
-
-/// How a Lease is held that lasts this long.
-pub(super) fn tenure(namespace: &str, lasts: Duration) -> Tenure {
-    let host = std::fs::read_to_string("/etc/hostname").unwrap_or_default();
-    let host = host.trim();
-    // Two replicas may run on one machine, and a process may come back with the number of another.
-    let begun = jiff::Timestamp::now().as_nanosecond();
-    let identity = format!("{host}_{}_{begun:x}", std::process::id());
-    Tenure {
-        lasts,
-        renews_within: lasts * (RENEWALS - 1) / RENEWALS,
-        every: lasts / (RENEWALS + 1),
-        ..Tenure::new(namespace, leader::LEASE, &identity)
-    }
-}
 
 /// Leads whenever the Lease is held: extensions are looked after, and `leads` says so to others.
 ///

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use api::{admission, definitions};
+use futures_util::future::try_join_all;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Client;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
@@ -20,41 +21,41 @@ const FIELD_MANAGER: &str = "baton";
 const ESTABLISHED_WITHIN: Duration = Duration::from_mins(1);
 
 /// Writes what is missing or old. Where `with_definitions` is false, somebody else has written the definitions.
-pub(super) async fn lay(client: &Client, namespace: &str, with_definitions: bool) -> Result<(), Failure> {
+pub(crate) async fn lay(client: &Client, namespace: &str, with_definitions: bool) -> Result<(), Failure> {
     make_namespace(client, namespace).await?;
     if !with_definitions {
         return Ok(());
     }
-    for definition in definitions::OLM_V1 {
-        apply(
-            client,
-            "CustomResourceDefinition",
-            definition.name,
-            &definition.object(),
-        )
-        .await?;
-    }
-    for policy in admission::OLM_V1 {
+    // All at once: each waits for the disk, and one write to it serves them all.
+    let established = definitions::OLM_V1.iter().map(|definition| async {
+        let object = definition.object();
+        apply(client, "CustomResourceDefinition", definition.name, &object).await?;
+        wait_established(client, definition.name).await
+    });
+    let policies = admission::OLM_V1.iter().map(|policy| async {
         let object = policy.object();
         let kind = object["kind"].as_str().unwrap_or_default();
-        apply(client, kind, policy.name, &object).await?;
-    }
-    let served: Api<CustomResourceDefinition> = Api::all(client.clone());
-    for definition in definitions::OLM_V1 {
-        let name = definition.name;
-        let established = await_condition(served.clone(), name, is_crd_established());
-        let waited = tokio::time::timeout(ESTABLISHED_WITHIN, established).await;
-        waited
-            .map_err(|_| {
-                Failure::new(format!(
-                    "CustomResourceDefinition {name:?} isn't established after {} s; see its conditions with: kubectl get crd \
-                     {name} -o yaml",
-                    ESTABLISHED_WITHIN.as_secs()
-                ))
-            })?
-            .map_err(|error| Failure::new(format!("cannot watch CustomResourceDefinition {name:?}: {error}")))?;
-    }
+        apply(client, kind, policy.name, &object).await
+    });
+    tokio::try_join!(try_join_all(established), try_join_all(policies))?;
     Ok(())
+}
+
+/// Waits until the API server serves a definition.
+async fn wait_established(client: &Client, name: &str) -> Result<(), Failure> {
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let established = await_condition(definitions, name, is_crd_established());
+    let waited = tokio::time::timeout(ESTABLISHED_WITHIN, established).await;
+    waited
+        .map_err(|_| {
+            Failure::new(format!(
+                "CustomResourceDefinition {name:?} isn't established after {} s; see its conditions with: kubectl get crd \
+                 {name} -o yaml",
+                ESTABLISHED_WITHIN.as_secs()
+            ))
+        })?
+        .map(drop)
+        .map_err(|error| Failure::new(format!("cannot watch CustomResourceDefinition {name:?}: {error}")))
 }
 
 async fn apply(client: &Client, kind: &str, name: &str, object: &Value) -> Result<(), Failure> {

@@ -1,0 +1,177 @@
+//! Everything that `baton up` runs: started together, stopped in turn.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use ::console::{Hosts, Token};
+use api::keys;
+use catalog_controller::pull_secrets::GlobalSecrets;
+use duty::leader::Tenure;
+use extension_controller::bundles::Certificates;
+use extension_controller::controller;
+use image::registry::Serving as ServedRegistry;
+use kube::Client;
+use resolve::resolution::BrokenCatalogs;
+use stage::Stage;
+use stage::server::{ServeOptions, Serving as ServedApi};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use super::addresses::{self, AddressFlags, Remembered};
+use super::console::ServedConsole;
+use crate::failure::Failure;
+use crate::hosted_stage;
+use crate::images::Images;
+use crate::olm::{self, Olm};
+use crate::served_router::ServedRouter;
+
+/// Who looks after extensions here. The same at every start, so that the Lease of one that was killed needn't run out: the
+/// folder's lock lets only one live.
+const IDENTITY: &str = "baton-up";
+
+/// What is to run.
+pub(super) struct Plan<'a> {
+    /// The folder of the cluster; `None` is memory.
+    pub(super) cluster: Option<PathBuf>,
+    /// The folder for what can't be in memory.
+    pub(super) files: PathBuf,
+    pub(super) addresses: &'a AddressFlags,
+    /// Where things listened at the last start.
+    pub(super) last: Remembered,
+    /// How the controllers talk to registries.
+    pub(super) images: Images,
+    /// Who knows it may use the console.
+    pub(super) token: Token,
+}
+
+/// Everything that runs.
+pub(super) struct Running {
+    /// The way to the cluster, without a socket.
+    pub(super) client: Client,
+    pub(super) api: ServedApi,
+    pub(super) registry: ServedRegistry,
+    /// Where catalogs are served, up to and without `/catalogs`.
+    pub(super) catalogs_url: String,
+    /// Where things listen.
+    pub(super) listening: Remembered,
+    /// The address of the console, with the token that lets in.
+    pub(super) console_url: String,
+    catalogs: ServedRouter,
+    console: ServedConsole,
+    controllers: JoinHandle<()>,
+    say_stop: watch::Sender<bool>,
+    stage: Stage,
+}
+
+impl Running {
+    /// Starts everything, and returns when all of it can be used.
+    pub(super) async fn start(plan: Plan<'_>) -> Result<Self, Failure> {
+        let Plan {
+            cluster,
+            files,
+            addresses,
+            last,
+            images,
+            token,
+        } = plan;
+        // First of all: a port that is in use is noticed before anything is made.
+        let (registry_listener, catalogs_listener, console_listener) = tokio::try_join!(
+            addresses::bind(addresses.registry, last.registry, "--registry"),
+            addresses::bind(addresses.catalogs, last.catalogs, "--catalogs"),
+            addresses::bind(addresses.console, last.console, "--console"),
+        )?;
+        let registry = hosted_stage::serve_registry(&files.join("registry"), registry_listener)?;
+        let hosts = hosted_stage::hosts(registry.address()).to_vec();
+        let built = hosted_stage::built_images(cluster.as_deref(), hosts, Vec::new())?;
+        let stage = hosted_stage::start(cluster, Some(built)).await?;
+        let client = Client::new(stage.service(), "default");
+        let (api, ()) = tokio::try_join!(
+            serve_api(&stage, addresses, last.api),
+            olm::lay_groundwork(&client, keys::SYSTEM_NAMESPACE, true),
+        )?;
+        let catalogs_address = catalogs_listener.local_addr()?;
+        let catalogs_url = format!("http://{}", stage::server::local(catalogs_address));
+        let controllers = Olm::open(olm::Options {
+            client: client.clone(),
+            folder: files,
+            system_namespace: keys::SYSTEM_NAMESPACE.to_owned(),
+            images,
+            secrets: GlobalSecrets::default(),
+            base_url: catalogs_url.clone(),
+            certificates: Certificates::CertManager,
+            broken_catalogs: BrokenCatalogs::Skip,
+        })?;
+        let catalogs = controllers.serve(catalogs_listener);
+        let (say_stop, stopped) = watch::channel(false);
+        let console_address = console_listener.local_addr()?;
+        let console = ServedConsole::start(
+            controllers.console(token, console_hosts(addresses, console_address)),
+            console_listener,
+            stopped.clone(),
+        );
+        let controllers = tokio::spawn(async move {
+            let tenure = Tenure::new(keys::SYSTEM_NAMESPACE, controller::LEASE, IDENTITY);
+            controllers.run(&tenure, &stopped).await;
+        });
+        Ok(Self {
+            listening: Remembered {
+                api: Some(api.address()),
+                registry: Some(registry.address()),
+                catalogs: Some(catalogs_address),
+                console: Some(console_address),
+            },
+            console_url: console.url(console_address),
+            client,
+            api,
+            registry,
+            catalogs_url,
+            catalogs,
+            console,
+            controllers,
+            say_stop,
+            stage,
+        })
+    }
+
+    /// The registry as images name it.
+    pub(super) fn registry_host(&self) -> String {
+        stage::server::local(self.registry.address()).to_string()
+    }
+
+    /// Ends what uses the cluster, then the cluster.
+    pub(super) async fn stop(self) {
+        self.say_stop.send_replace(true);
+        // A controller that panicked has ended as well.
+        let _ = self.controllers.await;
+        tokio::join!(self.console.stop(), self.catalogs.stop(), self.api.stop());
+        self.stage.stop().await;
+        self.registry.stop().await;
+    }
+}
+
+/// Serves the API where the last start did, if that will do, or else where the flag says.
+async fn serve_api(
+    stage: &Stage,
+    addresses: &AddressFlags,
+    last: Option<SocketAddr>,
+) -> Result<ServedApi, Failure> {
+    let options = ServeOptions {
+        allow_remote: addresses.allow_remote,
+        names: addresses.tls_san.clone(),
+    };
+    if let Some(last) = addresses::first_choice(addresses.api, last)
+        && let Ok(serving) = hosted_stage::serve(stage, last, "--api", &options).await
+    {
+        return Ok(serving);
+    }
+    hosted_stage::serve(stage, addresses.api, "--api", &options).await
+}
+
+/// The names under which browsers reach the console: those of this machine, and those that others use for it.
+fn console_hosts(addresses: &AddressFlags, address: SocketAddr) -> Hosts {
+    let hosts = Hosts::loopback(address.port()).with(address.to_string());
+    let names = addresses.tls_san.iter();
+    names.fold(hosts, |hosts, name| {
+        hosts.with(format!("{name}:{}", address.port()))
+    })
+}

@@ -1,0 +1,101 @@
+//! The Kubernetes API for one machine, started and served within a command.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use image::content::{ContentStore, DEFAULT_CAPACITY_BYTES};
+use image::policy::PolicySource;
+use image::registry::{Registry, RegistryOptions, Serving as ServedRegistry};
+use image::remote::{Remote, RemoteOptions};
+use image::surroundings::Surroundings;
+use stage::Stage;
+use stage::node::images::{BuiltImages, Images};
+use stage::server::{ServeError, ServeOptions, Serving};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::failure::Failure;
+use crate::listening;
+
+/// Starts the cluster that a folder keeps, or one in memory. Pods of `images` really run, as soon as the API is served.
+pub(crate) async fn start(
+    data_dir: Option<PathBuf>,
+    images: Option<Arc<dyn Images>>,
+) -> Result<Stage, Failure> {
+    Stage::start(stage::Options {
+        data_dir,
+        node: stage::node::Options {
+            images,
+            wait_for_listener: true,
+            ..stage::node::Options::default()
+        },
+        ..stage::Options::default()
+    })
+    .await
+    .map_err(|error| Failure::new(error.to_string()))
+}
+
+/// Serves the cluster at an address that `flag` gave.
+pub(crate) async fn serve(
+    stage: &Stage,
+    address: SocketAddr,
+    flag: &str,
+    options: &ServeOptions,
+) -> Result<Serving, Failure> {
+    stage.serve(address, options).await.map_err(|error| match error {
+        ServeError::Remote { address } => listening::remote(address),
+        ServeError::Taken { address } => listening::taken(address, flag),
+        error => Failure::new(error.to_string()),
+    })
+}
+
+/// Serves the registry that a folder keeps. Called within a Tokio runtime.
+pub(crate) fn serve_registry(folder: &Path, listener: TcpListener) -> Result<ServedRegistry, Failure> {
+    Ok(Registry::open(RegistryOptions::new(folder))?.serve(listener, None)?)
+}
+
+/// The hosts under which images of a registry on this machine are named.
+pub(crate) fn hosts(listens_on: SocketAddr) -> [String; 2] {
+    let registry = stage::server::local(listens_on);
+    [registry.to_string(), format!("localhost:{}", registry.port())]
+}
+
+/// The images whose pods really run: those that baton built and that these registries or layouts have.
+pub(crate) fn built_images(
+    data: Option<&Path>,
+    registries: Vec<String>,
+    layouts: Vec<PathBuf>,
+) -> Result<Arc<dyn Images>, Failure> {
+    // A store of its own: what other commands fetched from strangers isn't run.
+    let store = match data {
+        Some(data) => ContentStore::open(&data.join("node/content"), DEFAULT_CAPACITY_BYTES)?,
+        None => ContentStore::temporary()?,
+    };
+    let options = RemoteOptions::from_surroundings(&Surroundings::of_process(), &PolicySource::Optional)?;
+    let images = BuiltImages::new(Arc::new(store), Remote::new(options), registries);
+    Ok(Arc::new(images.with_layouts(layouts)))
+}
+
+/// Makes a write beyond the limit of file sizes fail, as on a full disk, instead of ending the process.
+pub(crate) fn outlive_file_limits() -> Option<Signal> {
+    // The number is the same on all systems. Where listening is refused, the limit ends the process as ever.
+    const FILE_TOO_LARGE: i32 = 25;
+    signal(SignalKind::from_raw(FILE_TOO_LARGE)).ok()
+}
+
+/// Lets the process have as many open files as it may: each connection is one.
+pub(crate) fn allow_many_files() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current != limit.maximum {
+        // Where this is refused, fewer connections are served.
+        let _ = setrlimit(
+            Resource::Nofile,
+            Rlimit {
+                current: limit.maximum,
+                maximum: limit.maximum,
+            },
+        );
+    }
+}

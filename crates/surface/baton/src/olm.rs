@@ -1,0 +1,186 @@
+//! OLM v1 in this process: the controllers of catalogs and extensions on a cluster, and what they serve.
+//!
+//! ```text
+//! groundwork (definitions, policies, a namespace) ─► catalogs ─► their content ─► extensions
+//!                                                       └──► serving (HTTP) ◄──────┘
+//! ```
+
+mod groundwork;
+mod leadership;
+mod serving;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::ClusterCatalog;
+use catalog::store::Store;
+use catalog_controller::Handle;
+use catalog_controller::pull_secrets::{self, GlobalSecrets};
+use console::{Console, Hosts, Token};
+use duty::leader::Tenure;
+use extension_controller::bundles::{Bundles, Certificates, Remotes};
+use extension_controller::catalogs::{Catalogs, ContentError};
+use extension_controller::controller;
+use futures_util::FutureExt as _;
+use image::content::{ContentStore, DEFAULT_CAPACITY_BYTES};
+use image::remote::Remote;
+use kube::Client;
+use resolve::resolution::BrokenCatalogs;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+use crate::failure::Failure;
+use crate::images::Images;
+use crate::served_router::ServedRouter;
+
+pub(crate) use groundwork::lay as lay_groundwork;
+
+/// How long an extension waits for the content that a catalog's status names: the status may be read sooner than the
+/// content is there, but not by much.
+const CONTENT_WITHIN: Duration = Duration::from_secs(10);
+
+/// What the controllers are made of.
+pub(crate) struct Options {
+    pub(crate) client: Client,
+    /// Where catalogs and images are kept between starts.
+    pub(crate) folder: PathBuf,
+    /// The namespace of what the controllers keep for themselves.
+    pub(crate) system_namespace: String,
+    pub(crate) images: Images,
+    /// Passwords for all registries.
+    pub(crate) secrets: GlobalSecrets,
+    /// The address that catalogs are served under, up to and without `/catalogs`.
+    pub(crate) base_url: String,
+    pub(crate) certificates: Certificates,
+    pub(crate) broken_catalogs: BrokenCatalogs,
+}
+
+/// The controllers, which do nothing before they are run.
+pub(crate) struct Olm {
+    client: Client,
+    system_namespace: String,
+    broken_catalogs: BrokenCatalogs,
+    fetching: Fetching,
+    catalogs: catalog_controller::Controller,
+    extensions: controller::Controller<Content>,
+}
+
+impl Olm {
+    /// Opens the folder; catalogs that were served before can be served at once.
+    pub(crate) fn open(options: Options) -> Result<Self, Failure> {
+        let Options {
+            client,
+            folder,
+            system_namespace,
+            images,
+            secrets,
+            base_url,
+            certificates,
+            broken_catalogs,
+        } = options;
+        let store = ContentStore::open(&folder.join("images"), DEFAULT_CAPACITY_BYTES)?;
+        let images = Arc::new(images);
+        let configured = Arc::clone(&images);
+        let fetched = catalog_controller::Images::new(store.clone(), move || configured.remote_options());
+        let mut wanted = catalog_controller::Options::new(folder.join("catalogs"), fetched, base_url);
+        wanted.secrets = secrets.clone();
+        let catalogs = catalog_controller::Controller::new(client.clone(), wanted).map_err(|error| {
+            Failure::new(format!("cannot keep catalogs in {}: {error}", folder.display()))
+        })?;
+        let fetching = Fetching {
+            remotes: remotes(&client, &images, &secrets),
+            store,
+            certificates,
+        };
+        let extensions = controller::Controller::new(controller::Options {
+            client: client.clone(),
+            system_namespace: system_namespace.clone(),
+            catalogs: Content(catalogs.handle()),
+            bundles: fetching.bundles(),
+            broken_catalogs,
+        });
+        Ok(Self {
+            client,
+            system_namespace,
+            broken_catalogs,
+            fetching,
+            catalogs,
+            extensions,
+        })
+    }
+
+    /// Serves catalogs, metrics and whether the controllers are well. Called within a Tokio runtime.
+    pub(crate) fn serve(&self, listener: TcpListener) -> ServedRouter {
+        let router = serving::router(self.catalogs.handle(), self.extensions.metrics());
+        ServedRouter::start(listener, router)
+    }
+
+    /// Makes a console that shows what these controllers do.
+    pub(crate) fn console(&self, token: Token, hosts: Hosts) -> Arc<Console> {
+        Console::new(console::Options {
+            client: self.client.clone(),
+            catalogs: Content(self.catalogs.handle()),
+            bundles: self.fetching.bundles(),
+            broken_catalogs: self.broken_catalogs,
+            system_namespace: self.system_namespace.clone(),
+            token,
+            hosts,
+        })
+    }
+
+    /// Looks after the cluster whenever the Lease is held, until `stop` becomes true.
+    pub(crate) async fn run(self, tenure: &Tenure, stop: &watch::Receiver<bool>) {
+        let (leads, is_leading) = watch::channel(false);
+        tokio::select! {
+            () = leadership::hold(&self.client, tenure, &leads, &self.extensions, stop) => {}
+            // This has no end of its own.
+            () = self.catalogs.run(is_leading) => {}
+        }
+    }
+}
+
+/// How bundles are fetched.
+struct Fetching {
+    remotes: Remotes,
+    store: ContentStore,
+    certificates: Certificates,
+}
+
+impl Fetching {
+    fn bundles(&self) -> Bundles {
+        Bundles::new(Arc::clone(&self.remotes), self.store.clone(), self.certificates)
+    }
+}
+
+/// The way to registries for bundles: with the passwords that the cluster has right now.
+fn remotes(client: &Client, images: &Arc<Images>, secrets: &GlobalSecrets) -> Remotes {
+    let (client, images, secrets) = (client.clone(), Arc::clone(images), secrets.clone());
+    Arc::new(move || {
+        let (client, images, secrets) = (client.clone(), Arc::clone(&images), secrets.clone());
+        async move {
+            let documents = pull_secrets::read(&client, None, &secrets).await;
+            let documents = documents.map_err(|error| error.to_string())?;
+            let mut options = images.remote_options().map_err(|error| error.to_string())?;
+            options.credentials = options.credentials.with_documents(documents);
+            Ok(Arc::new(Remote::new(options)))
+        }
+        .boxed()
+    })
+}
+
+/// The content of catalogs, from the same process.
+#[derive(Debug, Clone)]
+struct Content(Handle);
+
+impl Catalogs for Content {
+    async fn content(&self, catalog: &ClusterCatalog) -> Result<Arc<Store>, ContentError> {
+        let name = catalog.name();
+        let Some(reference) = catalog.resolved_reference() else {
+            return Err(ContentError::NotServed(name.to_owned()));
+        };
+        tokio::time::timeout(CONTENT_WITHIN, self.0.wait_for(name, reference))
+            .await
+            .map_err(|_| ContentError::NotFound(name.to_owned()))
+    }
+}

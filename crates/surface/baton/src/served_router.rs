@@ -1,0 +1,41 @@
+//! Routes that are served over plain HTTP until they are stopped.
+
+use std::time::Duration;
+
+use axum::Router;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+/// How long requests may take to end when the program does, as upstream has it.
+const GRACE: Duration = Duration::from_secs(30);
+
+/// A server that runs until it is stopped.
+pub(crate) struct ServedRouter {
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<()>,
+}
+
+impl ServedRouter {
+    /// Serves the routes. Called within a Tokio runtime.
+    pub(crate) fn start(listener: TcpListener, router: Router) -> Self {
+        let (stop, stopped) = oneshot::channel();
+        let task = tokio::spawn(async move {
+            let ended = axum::serve(listener, router)
+                .with_graceful_shutdown(async {
+                    stopped.await.ok();
+                })
+                .await;
+            if let Err(error) = ended {
+                tracing::error!(%error, "the server ended");
+            }
+        });
+        Self { stop, task }
+    }
+
+    /// Lets requests end, and stops.
+    pub(crate) async fn stop(self) {
+        self.stop.send(()).ok();
+        tokio::time::timeout(GRACE, self.task).await.ok();
+    }
+}
