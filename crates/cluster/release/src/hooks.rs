@@ -7,6 +7,7 @@ use chart::manifest::{Hook, HookEvent, HookExecution};
 use chart::release::Release;
 use jiff::Timestamp;
 use serde_json::Value;
+use tokio::sync::watch;
 
 use crate::cluster::{Cluster, Deletion, Placed, ServerError, place_all};
 use crate::documents;
@@ -113,6 +114,8 @@ pub(crate) struct Runner<'a> {
     pub(crate) records: &'a Records,
     pub(crate) release: &'a ReleaseId,
     pub(crate) timeout: Duration,
+    /// Becomes true when nobody wants the action any more.
+    pub(crate) unwanted: Option<watch::Receiver<bool>>,
 }
 
 impl Runner<'_> {
@@ -234,7 +237,16 @@ impl Runner<'_> {
                 continue;
             }
             let sight = |live: Option<&Value>| look(&object.id.kind, live);
-            match waiting::until(self.cluster, object, self.timeout, sight).await {
+            let waited = tokio::select! {
+                waited = waiting::until(self.cluster, object, self.timeout, sight) => waited,
+                () = self.become_unwanted() => {
+                    return Err(Failure::new(
+                        Cause::Interrupted,
+                        format!("the hook {} {} is no longer waited for", object.id.kind, object.id.name),
+                    ));
+                }
+            };
+            match waited {
                 Ok(Waited::Done) => {}
                 Ok(Waited::Failed(cause)) => failures.push(cause),
                 Err(WaitError::TimedOut) => failures.push(TIMED_OUT.to_owned()),
@@ -248,6 +260,16 @@ impl Runner<'_> {
             Cause::Hook,
             several(failures.iter().map(String::as_str)),
         ))
+    }
+
+    /// Waits until nobody wants the action any more, which may be never.
+    async fn become_unwanted(&self) {
+        if let Some(mut unwanted) = self.unwanted.clone()
+            && unwanted.wait_for(|unwanted| *unwanted).await.is_ok()
+        {
+            return;
+        }
+        std::future::pending().await
     }
 
     /// Deletes the objects of a hook if its policies say so, and waits until they are gone. Definitions stay: with them

@@ -57,7 +57,7 @@ impl ClusterLookup {
         let served = match self.cluster.served(&id).await {
             Ok(served) => served,
             Err(ServerError::Unserved(_)) => return self.unserved(&id).await,
-            Err(error) => return Err(self.unanswered(&id, &error)),
+            Err(error) => return Err(unanswered(&id, &error.to_string())),
         };
         let placed = Placed {
             id: served.named(&id),
@@ -126,24 +126,19 @@ impl ClusterLookup {
         };
         match listed {
             Ok(_) => Ok(Value::Object(Map::new())),
-            Err(error) => Err(format!(
-                "unable to get apiresource from unstructured: {}/{}, Kind={}: {}",
-                id.group(),
-                id.version(),
-                id.kind,
-                apply::refusal::words(&error)
-            )),
+            Err(error) => Err(unanswered(id, &apply::refusal::words(&error))),
         }
     }
+}
 
-    fn unanswered(&self, id: &ObjectId, error: &ServerError) -> String {
-        format!(
-            "unable to get apiresource from unstructured: {}/{}, Kind={}: {error}",
-            id.group(),
-            id.version(),
-            id.kind
-        )
-    }
+/// Says in Helm's words that the server doesn't tell what a kind is.
+fn unanswered(id: &ObjectId, cause: &str) -> String {
+    format!(
+        "unable to get apiresource from unstructured: {}/{}, Kind={}: {cause}",
+        id.group(),
+        id.version(),
+        id.kind
+    )
 }
 
 impl Lookup for ClusterLookup {

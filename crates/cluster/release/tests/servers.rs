@@ -306,7 +306,7 @@ async fn two_writers_are_told_apart(client: &Client) {
     let mut one = records.read(1).await.expect("a record").expect("there");
     let mut other = one.clone();
     assert_eq!(one.written_by(), Some("helm-operator"));
-    one.release.info.description = "changed".to_owned();
+    "changed".clone_into(&mut one.release.info.description);
     records.update(&mut one).await.expect("the first one");
     assert!(matches!(
         records.update(&mut other).await,

@@ -60,8 +60,7 @@ impl Releases {
                 RecordError::Exists => Failure::new(Cause::InUse, IN_USE),
                 error => Failure::from(error),
             })?;
-        self.finish_install(record, &objects, &steps, course, Attempt::First)
-            .await
+        Box::pin(self.finish_install(record, &objects, &steps, course, Attempt::First)).await
     }
 
     /// Does what is left to do when the record of an installation is there.

@@ -20,6 +20,7 @@ use chart::release::{Release, Status};
 use futures_util::{StreamExt as _, stream};
 use gotemplate::format::quoted;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use tokio::sync::watch;
 
 use crate::changes::Step;
 use crate::cluster::{Cluster, Placed, place_all};
@@ -76,6 +77,9 @@ pub struct Options {
     pub ownership: Ownership,
     /// Whether the namespace is going away, so that nothing can be made in it any more.
     pub namespace_is_terminating: bool,
+    /// Becomes true when the action is no longer wanted: then it doesn't wait for its hooks any longer, and can be
+    /// resumed or given up like one that was cut short.
+    pub unwanted: Option<watch::Receiver<bool>>,
 }
 
 impl Default for Options {
@@ -89,6 +93,7 @@ impl Default for Options {
             force: false,
             ownership: Ownership::default(),
             namespace_is_terminating: false,
+            unwanted: None,
         }
     }
 }
@@ -187,6 +192,7 @@ impl Releases {
             records: &self.records,
             release: &self.id,
             timeout: self.options.hook_timeout,
+            unwanted: self.options.unwanted.clone(),
         };
         runner.run(record, &event, attempt).await
     }

@@ -33,8 +33,7 @@ impl Releases {
         let documents = documents::read(&standing.last.release.manifest)?;
         let objects = self.place(&documents).await?;
         let steps = vec![Step::New; objects.len()];
-        self.finish_install(standing.last, &objects, &steps, Course::Create, Attempt::Resumed)
-            .await
+        Box::pin(self.finish_install(standing.last, &objects, &steps, Course::Create, Attempt::Resumed)).await
     }
 
     async fn resume_upgrade(&self, standing: Standing) -> Result<Outcome, Failure> {
@@ -46,8 +45,7 @@ impl Releases {
         let changes = self
             .changes(&standing, Some(record.release.version), &objects, &nothing)
             .await?;
-        self.finish_upgrade(record, base, &objects, &changes, Attempt::Resumed)
-            .await
+        Box::pin(self.finish_upgrade(record, base, &objects, &changes, Attempt::Resumed)).await
     }
 
     async fn resume_rollback(&self, standing: Standing) -> Result<Outcome, Failure> {
@@ -61,14 +59,14 @@ impl Releases {
         };
         let earlier = self.place_earlier(&current.release).await?;
         let changes = changes::between(&[earlier], &objects, Extent::All);
-        self.finish_rollback(
+        Box::pin(self.finish_rollback(
             record,
             current,
             &standing.history,
             &objects,
             &changes,
             Attempt::Resumed,
-        )
+        ))
         .await
     }
 }

@@ -30,14 +30,14 @@ impl Releases {
             .prune(&standing.history, self.options.history_limit)
             .await?;
         let record = self.records.create(release, &labels).await?;
-        self.finish_rollback(
+        Box::pin(self.finish_rollback(
             record,
             current,
             &standing.history,
             &objects,
             &changes,
             Attempt::First,
-        )
+        ))
         .await
     }
 

@@ -48,8 +48,7 @@ impl Releases {
             .prune(&standing.history, self.options.history_limit)
             .await?;
         let record = self.records.create(release, &all_labels).await?;
-        self.finish_upgrade(record, base, &objects, &changes, Attempt::First)
-            .await
+        Box::pin(self.finish_upgrade(record, base, &objects, &changes, Attempt::First)).await
     }
 
     /// Works out what changes against the revisions that may be in the cluster; `upgrade` is the number of one that was

@@ -265,8 +265,13 @@ mod tests {
                 assert!(data.len() <= MAX_SECRET);
                 let stored = Release::decode(data.as_bytes()).expect("a record");
                 assert_eq!(stored.manifest, release.manifest);
-                let part =
-                    |name: &'static str| stored.chart.part(name).map(|part| part.get()).unwrap_or_default();
+                let part = |name: &'static str| {
+                    stored
+                        .chart
+                        .part(name)
+                        .map(serde_json::value::RawValue::get)
+                        .unwrap_or_default()
+                };
                 let has = |name: &'static str, what: &'static str| part(name).contains(what).then_some(what);
                 let kept = [
                     has("files", "logo.png"),

@@ -1,5 +1,7 @@
 //! Actions that are killed after each of their writes, and go on.
 
+use std::collections::BTreeSet;
+
 use release::hooks::Attempt;
 use release::recovery::{Found, Recovery, decide};
 use release::{Cause, Outcome};
@@ -105,7 +107,7 @@ async fn an_upgrade_goes_on_wherever_it_was_killed() {
         );
         let outcome = world
             .releases("soup")
-            .upgrade(standing, prepared, &Default::default())
+            .upgrade(standing, prepared, &BTreeSet::new())
             .await;
         let outcome = outcome.map(|_| ()).map_err(|failure| failure.cause);
         (world, outcome)
@@ -192,7 +194,7 @@ async fn what_hangs_is_given_up_when_the_content_changed() {
     assert_eq!(standing.status().as_str(), "pending-install");
     let prepared = world.prepare("soup", standing.next_version(), &json!({"message": "good"}));
     let refused = releases
-        .upgrade(standing.clone(), prepared.clone(), &Default::default())
+        .upgrade(standing.clone(), prepared.clone(), &BTreeSet::new())
         .await;
     assert_eq!(
         refused.expect_err("pending").message,
@@ -200,7 +202,7 @@ async fn what_hangs_is_given_up_when_the_content_changed() {
     );
     let standing = releases.give_up(standing, "cut short").await.expect("given up");
     releases
-        .upgrade(standing, prepared, &Default::default())
+        .upgrade(standing, prepared, &BTreeSet::new())
         .await
         .expect("upgraded");
     assert_eq!(

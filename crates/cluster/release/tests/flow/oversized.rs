@@ -1,5 +1,7 @@
 //! Records that one Secret doesn't hold.
 
+use std::collections::BTreeSet;
+
 use release::hooks::Attempt;
 use release::{Prepared, Record};
 use serde_json::json;
@@ -61,7 +63,7 @@ async fn a_record_that_is_too_large_is_kept_in_chunks_and_goes_with_them() {
 
     let standing = world.standing("soup").await;
     releases
-        .upgrade(standing, large(&world, 2, "two", 3 << 20), &Default::default())
+        .upgrade(standing, large(&world, 2, "two", 3 << 20), &BTreeSet::new())
         .await
         .expect("upgraded");
     assert_eq!(secrets(&world, "operatorframework.io/chunk.v1").await, 4);
