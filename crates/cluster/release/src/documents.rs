@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use apply::object::ObjectId;
-use bytes::Bytes;
 use serde_json::Value;
 use thiserror::Error;
 
@@ -49,13 +48,33 @@ pub enum DocumentError {
 /// Reads the objects of a manifest; lists are taken apart.
 pub fn read(manifest: &str) -> Result<Vec<Document>, DocumentError> {
     let mut documents = Vec::new();
-    let stream = Bytes::copy_from_slice(manifest.as_bytes());
-    for document in chart::manifest::split(&stream) {
-        let value =
-            goyaml::to_value(&document).map_err(|error| DocumentError::Syntax(error.in_sigs_words()))?;
+    for document in split(manifest) {
+        let value = goyaml::to_value(document.as_bytes())
+            .map_err(|error| DocumentError::Syntax(error.in_sigs_words()))?;
         take_apart(value, 0, &mut documents)?;
     }
     Ok(documents)
+}
+
+/// Splits a manifest into its documents as Kubernetes' clients do: whole lines, so that a text at the end of a document
+/// keeps its last line break.
+fn split(manifest: &str) -> Vec<&str> {
+    let mut documents = Vec::new();
+    let (mut begin, mut end) = (0, 0);
+    for line in manifest.split_inclusive('\n') {
+        let next = end + line.len();
+        let is_separator = line
+            .strip_prefix("---")
+            .is_some_and(|rest| rest.trim().is_empty() || rest.trim_start().starts_with('#'));
+        if is_separator {
+            documents.push(&manifest[begin..end]);
+            begin = next;
+        }
+        end = next;
+    }
+    documents.push(&manifest[begin..]);
+    documents.retain(|document| !document.trim().is_empty());
+    documents
 }
 
 /// Takes objects for documents; lists are taken apart.
@@ -113,6 +132,28 @@ mod tests {
             names(manifest),
             Ok(vec!["a".to_owned(), "b".to_owned(), "c".to_owned()])
         );
+    }
+
+    #[test]
+    fn a_text_at_the_end_of_a_document_keeps_its_line_breaks() {
+        let object = "apiVersion: v1\nkind: ConfigMap\ndata:\n";
+        for (text, expected) in [
+            ("  a: |\n    one\n", "one\n"),
+            ("  a: |-\n    one\n", "one"),
+            ("  a: |+\n    one\n\n", "one\n\n"),
+            ("  a: |\n    one", "one"),
+        ] {
+            for rest in ["---\n", "--- # more\n", "---  \n# Source: b\n"] {
+                let end = if text.ends_with('\n') { "" } else { "\n" };
+                let manifest = format!("---\n{object}{text}{end}{rest}");
+                let documents = read(&manifest).expect(&manifest);
+                assert_eq!(documents.len(), 1, "{manifest}");
+                let expected = if end.is_empty() { expected } else { "one\n" };
+                assert_eq!(documents[0].object["data"]["a"], expected, "{manifest}");
+            }
+        }
+        let documents = read(&format!("{object}  a: |\n    one")).expect("a document");
+        assert_eq!(documents[0].object["data"]["a"], "one");
     }
 
     #[test]

@@ -165,7 +165,8 @@ impl Blueprint {
         )?;
         let mut objects = Vec::new();
         for manifest in &installation.manifests {
-            let text = String::from_utf8_lossy(&manifest.content);
+            // A document ends with its line, as in the manifest: the last line of a text in it counts as a whole one.
+            let text = format!("{}\n", String::from_utf8_lossy(&manifest.content));
             for document in release::documents::read(&text)? {
                 objects.push(Arc::unwrap_or_clone(document.object));
             }

@@ -176,13 +176,7 @@ impl Preparation<'_> {
             let served = match self.cluster.served(&id).await {
                 Ok(served) => served,
                 Err(fault) if fault.is_passing() => return Err(fault.into()),
-                Err(fault) => {
-                    return Err(PreparationError::PostRender(format!(
-                        "resource mapping not found for name: {:?} namespace: {:?} from \"\": {fault}\nensure CRDs are \
-                         installed first",
-                        id.name, id.namespace
-                    )));
-                }
+                Err(fault) => return Err(PreparationError::PostRender(fault.to_string())),
             };
             let scope = if served.is_namespaced {
                 Scope::Namespaced

@@ -5,45 +5,23 @@ mod installing;
 mod repairing;
 mod saying;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use apply::object::ObjectId;
-use apply::served::Served;
-use chart::engine::Operation;
-use chart::release::Status;
-use jiff::Timestamp;
-use release::actions::{Options, Outcome, Releases};
-use release::definitions;
-use release::failure::{Cause, Failure};
-use release::hooks::Attempt;
+use release::actions::{Options, Releases};
+use release::failure::Failure;
 use release::identity::ReleaseId;
-use release::records::{Record, Records, Standing};
-use release::recovery::{self, Found, Recovery};
-use release::writing::Written;
-use tokio::time::Instant;
+use release::records::{Record, Records};
+use tokio::sync::watch;
 
 use crate::blueprint::Blueprint;
-use crate::deciding::{self, Comparison, Seen, SeenRelease, Step};
-use crate::dependents::Left;
+use crate::deciding::{self, Seen, SeenRelease, Step};
 use crate::events::Announcement;
-use crate::preparing::{Before, Preparation, PreparationError, Wanted};
-use crate::readiness;
 use crate::resource::{ActionWishes, CustomResource};
 use crate::routing::{self, Role};
-use crate::status::{Aspect, DeployedRelease, Statement, StatusChange, Truth};
+use crate::status::StatusChange;
 use crate::world::{Key, Settled, World};
-use crate::writing::{self, WriteError};
-
-/// How long the definitions of a chart may take to be served.
-const DEFINITIONS_WITHIN: Duration = Duration::from_secs(60);
-
-/// How long an operator that a resource was taken from may still be at work on its release.
-const HANDED_OVER: Duration = Duration::from_mins(1);
-
-/// How long a resource that asks for it waits for its objects to vanish.
-const VANISH_WITHIN: Duration = Duration::from_mins(5);
+use crate::writing;
 
 /// When a resource is looked at again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,10 +46,12 @@ pub async fn reconcile(world: &World, key: &Key) -> Again {
         world.let_go(key);
         return Again::WhenChanged;
     };
+    let working = world.begin(key, &resource);
     let look = Look {
         world,
         key,
         blueprint,
+        unwanted: working.unwanted(),
         id: ReleaseId::new(&resource.id.namespace, &resource.id.name),
         resource: &resource,
     };
@@ -100,6 +80,8 @@ struct Look<'a> {
     world: &'a World,
     key: &'a Key,
     blueprint: &'a Arc<Blueprint>,
+    /// Becomes true when the resource is to go.
+    unwanted: watch::Receiver<bool>,
     id: ReleaseId,
     resource: &'a Arc<CustomResource>,
 }
@@ -162,6 +144,7 @@ impl Look<'_> {
             description: wishes.description.clone(),
             history_limit: self.world.history_limit,
             force,
+            unwanted: Some(self.unwanted.clone()),
             ..Options::default()
         }
     }

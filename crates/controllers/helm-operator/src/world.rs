@@ -10,8 +10,10 @@ use duty::queue::Queue;
 use kube::Client;
 use kube::api::ApiResource;
 use release::cluster::{Cluster, ServerError};
+use release::failure::Cause;
 use release::history::Revision;
 use release::identity::ReleaseId;
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::blueprint::Blueprint;
@@ -83,9 +85,40 @@ pub struct World {
 #[derive(Default)]
 struct State {
     resources: Mutex<HashMap<Key, Arc<CustomResource>>>,
+    /// What is being worked on, and how whoever does it learns that something else is wanted by now.
+    at_work: Mutex<HashMap<Key, AtWork>>,
+    /// Why the last try to make a resource true failed.
+    failures: Mutex<HashMap<Key, Cause>>,
     revisions: Mutex<HashMap<ReleaseId, Vec<Revision>>>,
     settled: Mutex<HashMap<Key, Settled>>,
     drifted: Mutex<HashMap<Key, BTreeSet<ObjectId>>>,
+}
+
+/// A look that is under way.
+struct AtWork {
+    /// What it works for.
+    resource: Arc<CustomResource>,
+    unwanted: watch::Sender<bool>,
+}
+
+/// Ends the note that a look is under way.
+pub struct Working<'a> {
+    world: &'a World,
+    key: &'a Key,
+    unwanted: watch::Receiver<bool>,
+}
+
+impl Working<'_> {
+    /// Becomes true when the resource is to go, so that what is done for it is no longer wanted.
+    pub fn unwanted(&self) -> watch::Receiver<bool> {
+        self.unwanted.clone()
+    }
+}
+
+impl Drop for Working<'_> {
+    fn drop(&mut self) {
+        lock(&self.world.state.at_work).remove(self.key);
+    }
 }
 
 /// What a world is made of.
@@ -217,6 +250,45 @@ impl World {
         Ok(self.cluster.served(&id).await?.resource)
     }
 
+    /// Notes that a look at a resource is under way.
+    pub fn begin<'a>(&'a self, key: &'a Key, resource: &Arc<CustomResource>) -> Working<'a> {
+        let (sender, unwanted) = watch::channel(false);
+        let at_work = AtWork {
+            resource: Arc::clone(resource),
+            unwanted: sender,
+        };
+        lock(&self.state.at_work).insert(key.clone(), at_work);
+        Working {
+            world: self,
+            key,
+            unwanted,
+        }
+    }
+
+    /// Tells the look that is under way when the resource is to go: nobody wants to wait for hooks then. A change of
+    /// the spec tells nothing: a hook that is at work, such as a migration, is better left alone.
+    fn tell_worker(&self, key: &Key, now: Option<&CustomResource>) {
+        if let Some(at_work) = lock(&self.state.at_work).get(key)
+            && now.is_none_or(|now| !at_work.resource.is_deleted && now.is_deleted)
+        {
+            at_work.unwanted.send_replace(true);
+        }
+    }
+
+    /// Notes why the last try to make a resource true failed; nothing if it didn't.
+    pub fn note_failure(&self, key: &Key, cause: Option<Cause>) {
+        let mut failures = lock(&self.state.failures);
+        match cause {
+            Some(cause) => failures.insert(key.clone(), cause),
+            None => failures.remove(key),
+        };
+    }
+
+    /// Returns why the last try to make a resource true failed, if it did.
+    pub fn last_failure(&self, key: &Key) -> Option<Cause> {
+        lock(&self.state.failures).get(key).copied()
+    }
+
     /// Returns whether some resource has this identity.
     pub fn has_resource(&self, uid: &str) -> bool {
         lock(&self.state.resources)
@@ -246,6 +318,7 @@ impl World {
             None => true,
         };
         self.metrics.resource_seen(watch, &resource);
+        self.tell_worker(&key, Some(&resource));
         resources.insert(key.clone(), Arc::new(resource));
         (key, is_news)
     }
@@ -253,6 +326,8 @@ impl World {
     /// Forgets a resource that is gone.
     pub fn gone(&self, key: &Key) {
         lock(&self.state.resources).remove(key);
+        self.note_failure(key, None);
+        self.tell_worker(key, None);
         self.metrics.resource_gone(key);
     }
 
@@ -316,8 +391,13 @@ impl World {
         {
             let mut revisions = lock(&self.state.revisions);
             let known = revisions.entry(id.clone()).or_default();
-            known.retain(|other| other.secret != revision.secret);
-            known.push(revision);
+            let version = |revision: &Revision| revision.resource_version.parse::<u64>().unwrap_or_default();
+            match known.iter_mut().find(|other| other.secret == revision.secret) {
+                // What was written here comes back as an event, perhaps after a newer write.
+                Some(before) if version(before) > version(&revision) => {}
+                Some(before) => *before = revision,
+                None => known.push(revision),
+            }
         }
         self.resources_named(id)
     }

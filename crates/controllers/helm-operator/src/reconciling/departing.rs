@@ -1,7 +1,19 @@
 //! The way out: the release uninstalled, the resource let go.
 
+use std::time::Duration;
+
+use chart::release::Status;
+use release::actions::{Options, Releases};
+use release::failure::Cause;
+use release::hooks::Attempt;
+
 use super::saying::say_deployed;
-use super::*;
+use super::{Again, Look};
+use crate::status::{Aspect, Statement, StatusChange, Truth};
+use crate::writing;
+
+/// How long a resource that asks for it waits for its objects to vanish.
+const VANISH_WITHIN: Duration = Duration::from_mins(5);
 
 impl Look<'_> {
     pub(super) async fn uninstall(&self) -> Again {
@@ -15,7 +27,10 @@ impl Look<'_> {
         say_deployed(&mut change, &standing.last);
         let objects = release::documents::read(&standing.base().release.manifest).unwrap_or_default();
         let attempt = match standing.last.release.info.status {
-            Status::Uninstalling => Attempt::Resumed,
+            // One that failed begins anew, as upstream's does; one that was cut off goes on.
+            Status::Uninstalling if self.world.last_failure(self.key).is_none_or(|cause| cause == Cause::Interrupted) => {
+                Attempt::Resumed
+            }
             _ => Attempt::First,
         };
         let options = Options {
@@ -24,7 +39,10 @@ impl Look<'_> {
             ..self.options(&wishes.uninstall, false)
         };
         let releases = Releases::new(&self.world.cluster, &self.id, options);
-        match releases.uninstall(standing, attempt).await {
+        let uninstalled = releases.uninstall(standing, attempt).await;
+        let cause = uninstalled.as_ref().err().map(|failure| failure.cause);
+        self.world.note_failure(self.key, cause);
+        match uninstalled {
             Ok(_) => {
                 if wishes.uninstall_wait {
                     writing::wait_until_gone(self.world, &self.id, &objects, VANISH_WITHIN).await;

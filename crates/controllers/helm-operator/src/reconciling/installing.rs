@@ -1,11 +1,45 @@
 //! Making what a resource asks for true: install, upgrade, and what was cut off brought to an end.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use apply::object::ObjectId;
+use chart::engine::Operation;
+use chart::release::Status;
+use jiff::Timestamp;
+use release::actions::{IN_PROGRESS, Ownership, Releases};
+use release::definitions;
+use release::failure::{Cause, Failure};
+use release::hooks::Attempt;
+use release::records::{Record, Standing};
+use release::recovery::{self, Found, Recovery};
+
 use super::saying::say_deployed;
-use super::*;
+use super::{Again, Look};
+use crate::deciding::{self, Comparison};
+use crate::events::Announcement;
+use crate::preparing::{Before, Preparation, PreparationError, Wanted};
+use crate::resource::ActionWishes;
+use crate::status::{Aspect, Statement, StatusChange, Truth};
+
+/// How long the definitions of a chart may take to be served.
+const DEFINITIONS_WITHIN: Duration = Duration::from_secs(60);
+
+/// How long another operator that runs may still be at work on a release that it began.
+const HANDED_OVER: Duration = Duration::from_mins(1);
 
 impl Look<'_> {
     pub(super) async fn install(&self) -> Again {
         let mut change = self.beginning();
+        // Helm can't even look for a release of such a name.
+        if chart::release_name::validate(&self.id.name).is_err() {
+            let message = format!("releaseContent: Release name is invalid: {}", self.id.name);
+            self.cannot_tell_state(&mut change, &message);
+            return self
+                .write_status(self.resource, &change, Again::AfterFailure)
+                .await;
+        }
         change.say(Statement::plain(Aspect::Deployed, Truth::False));
         let wanted = match self.wanted(None, Operation::Install, 1, &mut change).await {
             Ok(wanted) => wanted,
@@ -22,9 +56,17 @@ impl Look<'_> {
             }
         };
         let wishes = self.resource.wishes();
-        let releases = self.releases(&wishes.install, false);
+        let mut options = self.options(&wishes.install, false);
+        if self.world.last_failure(self.key) == Some(Cause::Collision) {
+            // What belonged to somebody else most likely still does: nothing is written before that is known.
+            options.ownership = Ownership::First;
+        }
+        let releases = Releases::new(&self.world.cluster, &self.id, options);
         let objects = wanted.objects.clone();
-        match releases.install(wanted.prepared).await {
+        let installed = releases.install(wanted.prepared).await;
+        let cause = installed.as_ref().err().map(|failure| failure.cause);
+        self.world.note_failure(self.key, cause);
+        match installed {
             Ok(outcome) => {
                 self.announce_overrides().await;
                 self.finish(change, &outcome, &objects, wanted.looked_at_cluster)
@@ -38,6 +80,9 @@ impl Look<'_> {
                 if failure.record.is_some()
                     && let Err(second) = self.uninstall_failed().await
                 {
+                    if second.cause == Cause::Interrupted {
+                        return self.interrupted(&second);
+                    }
                     message = format!("uninstall failed: {second}: original install error: {message}");
                 }
                 self.say_failed(&mut change, "InstallError", &message);
@@ -160,6 +205,9 @@ impl Look<'_> {
                 if failure.record.is_some()
                     && let Err(second) = self.roll_back().await
                 {
+                    if second.cause == Cause::Interrupted {
+                        return self.interrupted(&second);
+                    }
                     message = format!("rollback failed: {second}: original upgrade error: {message}");
                 }
                 self.say_failed(&mut change, "UpgradeError", &message);
@@ -192,10 +240,13 @@ impl Look<'_> {
         match recovery {
             Recovery::Nothing => self.upgrade(change, standing, wanted, drifted).await,
             Recovery::Wait(delay) => {
-                self.cannot_tell_state(
-                    &mut change,
-                    "another operation (install/upgrade/rollback) is in progress",
-                );
+                self.cannot_tell_state(&mut change, IN_PROGRESS);
+                let is_operator = standing.last.written_by() == Some(self.world.cluster.manager());
+                let delay = if is_operator {
+                    delay.min(HANDED_OVER.saturating_sub(self.age_of(&standing.last)))
+                } else {
+                    delay
+                };
                 self.write_status(self.resource, &change, Again::After(delay))
                     .await
             }
@@ -310,12 +361,17 @@ impl Look<'_> {
         Duration::try_from(Timestamp::now().duration_since(written)).unwrap_or_default()
     }
 
-    /// Whether nobody else can be at work on a record: it carries our name, and no other operator that runs can have
-    /// begun it a moment ago, as when a resource is handed over.
+    /// Whether nobody else can be at work on a record: it carries the name that all operators have, and no other one
+    /// that runs has its chart, or could not have begun it a moment ago, as when a resource is handed over.
     fn is_left_by_us(&self, record: &Record) -> bool {
-        let is_alone = self.world.roster.running().is_empty();
+        let chart = &record.release.chart;
+        let (name, version) = (chart.metadata_text("name"), chart.metadata_text("version"));
+        let others = self.world.roster.running();
+        let is_others = others
+            .iter()
+            .any(|other| (&other.chart, &other.version) == (&name, &version));
         record.written_by() == Some(self.world.cluster.manager())
-            && (is_alone || self.age_of(record) >= HANDED_OVER)
+            && (!is_others || self.age_of(record) >= HANDED_OVER)
     }
 
     pub(super) async fn install_definitions(&self, values: &chart::values::Table) -> Result<(), String> {

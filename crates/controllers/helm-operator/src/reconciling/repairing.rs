@@ -1,7 +1,22 @@
 //! What is there is as it should be: changes of others set back, and how the resource was left.
 
+use std::collections::BTreeSet;
+
+use apply::object::ObjectId;
+use apply::served::Served;
+use release::actions::Outcome;
+use release::failure::Cause;
+use release::records::Standing;
+use release::writing::Written;
+use tokio::time::Instant;
+
 use super::saying::say_deployed;
-use super::*;
+use super::{Again, Look};
+use crate::dependents::Left;
+use crate::preparing::Wanted;
+use crate::resource::ActionWishes;
+use crate::status::{Aspect, Statement, StatusChange, Truth};
+use crate::world::Settled;
 
 impl Look<'_> {
     /// The release is as wanted: its objects are looked at, all of them if they weren't watched until now.
@@ -114,6 +129,10 @@ impl Look<'_> {
         self.world
             .dependents
             .hold(self.key, &watched, &left(&outcome.written));
+        // The watch tells of the record a moment later; until then it must not look as if there were none.
+        if let Some(revision) = record.revision() {
+            self.world.revision_seen(&self.id, revision);
+        }
         self.world.settle(
             self.key,
             Settled {

@@ -1,6 +1,14 @@
 //! What the status and events say of a look.
 
-use super::*;
+use release::failure::{Cause, Failure};
+use release::records::Record;
+
+use super::{Again, Look};
+use crate::events::Announcement;
+use crate::readiness;
+use crate::resource::CustomResource;
+use crate::status::{Aspect, DeployedRelease, Statement, StatusChange, Truth};
+use crate::writing::{self, WriteError};
 
 impl Look<'_> {
     pub(super) async fn as_herald(&self, message: String) -> Again {

@@ -18,10 +18,11 @@ mod sighting;
 mod story;
 mod wording;
 
+use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 
 use contract::real::Binaries;
-use futures_util::StreamExt as _;
+use futures_util::{FutureExt as _, StreamExt as _};
 use operators::Charts;
 use recording::Recording;
 use server::Server;
@@ -64,12 +65,22 @@ fn conclude(mut complaints: Vec<String>) {
     );
 }
 
+/// Plays a recording; where that goes wrong altogether, the others are still played.
+async fn play(server: &Server, recording: &Recording, corpus: &Corpus) -> Vec<String> {
+    let client = server.client().await;
+    let playing = playing::play(client, recording, &corpus.folder, &corpus.charts);
+    match AssertUnwindSafe(playing).catch_unwind().await {
+        Ok(complaints) => complaints,
+        Err(_) => vec![format!("trace {} {}: it panicked", recording.number, recording.name)],
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn every_trace_is_followed_on_stage() {
     let Some(corpus) = corpus() else { return };
     let played = corpus.recordings.iter().map(async |recording| {
         let server = Server::stage().await;
-        playing::play(server.client().await, recording, &corpus.folder, &corpus.charts).await
+        play(&server, recording, &corpus).await
     });
     let complaints: Vec<Vec<String>> = futures_util::stream::iter(played).buffer_unordered(AT_ONCE).collect().await;
     conclude(complaints.concat());
@@ -91,9 +102,9 @@ async fn every_trace_is_followed_on_kubernetes() {
         .partition(|recording| recording.sees("CustomResourceDefinition"));
     let mut complaints = Vec::new();
     for recordings in [first, others] {
-        let played = recordings.into_iter().map(async |recording| {
-            playing::play(server.client().await, recording, &corpus.folder, &corpus.charts).await
-        });
+        let played = recordings
+            .into_iter()
+            .map(async |recording| play(&server, recording, &corpus).await);
         let played: Vec<Vec<String>> = futures_util::stream::iter(played).buffer_unordered(AT_ONCE).collect().await;
         complaints.extend(played.concat());
     }

@@ -38,15 +38,18 @@ pub(crate) async fn play(
 ) -> Vec<Complaint> {
     let sees_definition = recording.sees("CustomResourceDefinition");
     server::define(&client, corpus, !sees_definition).await;
-    let scene = Scene::new(client.clone(), &recording.name, sees_definition).await;
+    let scene = Scene::new(client.clone(), &recording.namespace, sees_definition).await;
     let mut player = Player {
-        operators: Operators::new(client, &recording.name, charts.clone()),
+        operators: Operators::new(client, &recording.namespace, charts.clone()),
         recording,
         scene,
         theirs: Side::default(),
         ours: Side::default(),
         agreed: BTreeMap::new(),
         previous: None,
+        begin: 0,
+        trying: BTreeSet::new(),
+        told: BTreeMap::new(),
     };
     let mut complaints = Vec::new();
     for group in &recording.groups {
@@ -71,8 +74,14 @@ struct Player<'a> {
     ours: Side,
     /// Up to which revision both sides count the same.
     agreed: BTreeMap<String, i64>,
-    /// What both sides told of the group before, and which releases were tried again and again in it.
+    /// What both sides told of the group before.
     previous: Option<(Story, Story)>,
+    /// How much of what was seen is told already.
+    begin: usize,
+    /// The releases that upstream tries to make again and again.
+    trying: BTreeSet<String>,
+    /// The differences of ends that were told: what stays different isn't told again.
+    told: BTreeMap<Subject, Difference>,
 }
 
 impl Player<'_> {
@@ -81,38 +90,62 @@ impl Player<'_> {
         let before = self.theirs.state.clone();
         let story = self.theirs.state.live(&sightings);
         let mut retried = story.retried.clone();
-        retried.extend(self.previous.iter().flat_map(|(theirs, _)| theirs.retried.clone()));
+        retried.extend(self.trying.iter().cloned());
         let theirs = self.countings(&self.theirs, &before, &retried).tell(&story);
-        let rules = self.rules(&story, &theirs);
+        let rules = self.rules(&retried, &theirs);
 
-        let begin = self.scene.length();
+        let begin = self.begin;
         for action in &group.actions {
             self.act(action).await;
         }
         let known = differences::of(&self.recording.number, group.begin);
         let deadline = Instant::now() + PATIENCE;
+        let mut is_quiet = false;
         loop {
             tokio::time::sleep(PAUSE).await;
             let (ours, our_story, state) = self.our_story(begin, &retried);
-            let found = compare(&theirs, &ours, &rules);
+            let mut found = compare(&theirs, &ours, &rules);
+            found.retain(|difference| !self.is_told(difference));
             let (unknown, missing) = sort_out(&found, &known);
-            let is_done = unknown.is_empty() && missing.is_empty();
-            if !is_done && Instant::now() < deadline {
+            let is_same = unknown.is_empty() && missing.is_empty();
+            if !is_same && Instant::now() < deadline {
+                is_quiet = false;
                 continue;
             }
-            self.quiet().await;
+            if !is_quiet {
+                // What comes late counts too.
+                self.quiet().await;
+                is_quiet = true;
+                continue;
+            }
+            let complaints = self.complain(group, &unknown, &missing);
+            self.trying = retried.intersection(&failing(&theirs)).cloned().collect();
+            for difference in found {
+                self.told.insert(difference.subject.clone(), difference);
+            }
             self.settle(&story, &our_story, state, (theirs, ours));
-            return self.complain(group, &unknown, &missing);
+            return complaints;
         }
     }
 
     /// Tells what became of things here since some moment.
     fn our_story(&mut self, begin: usize, retried: &BTreeSet<String>) -> (Story, Story, State) {
-        let sightings = self.ours.names.name(&self.scene.since(begin));
+        let sightings = self.scene.since(begin);
+        self.begin = begin + sightings.len();
+        let sightings = self.ours.names.name(&sightings);
         let mut state = self.ours.state.clone();
         let story = state.live(&sightings);
         let told = self.countings(&self.ours, &self.ours.state, retried).tell(&story);
         (told, story, state)
+    }
+
+    /// Returns whether an end differs as was told of it already.
+    fn is_told(&self, difference: &Difference) -> bool {
+        let told = self.told.get(&difference.subject);
+        difference.is_end
+            && told.is_some_and(|told| {
+                (told.theirs.last(), told.ours.last()) == (difference.theirs.last(), difference.ours.last())
+            })
     }
 
     fn settle(&mut self, theirs: &Story, ours: &Story, state: State, told: (Story, Story)) {
@@ -151,26 +184,22 @@ impl Player<'_> {
         }
     }
 
-    fn rules(&self, story: &Story, told: &Story) -> Rules {
+    fn rules(&self, retried: &BTreeSet<String>, told: &Story) -> Rules {
         let mut rules = Rules::default();
         let countings = self.countings(&self.theirs, &self.theirs.state, &BTreeSet::new());
-        let failing: BTreeSet<String> = told
-            .ends
-            .iter()
-            .filter(|(subject, end)| subject.facet == "conditions" && is_irreconcilable(end))
-            .map(|(subject, _)| subject.name.clone())
-            .collect();
         let belongs = |subject: &Subject, releases: &BTreeSet<String>| {
             let release = countings.release_of(subject);
             release.is_some_and(|release| releases.contains(release))
         };
-        let unsettled: BTreeSet<String> = failing.intersection(&story.retried).cloned().collect();
-        let subjects = told.ends.keys().chain(told.steps.keys());
-        rules.without_end = subjects.filter(|subject| belongs(subject, &unsettled)).cloned().collect();
+        let trying: BTreeSet<String> = failing(told).intersection(retried).cloned().collect();
+        rules.trying = Box::new({
+            let (countings, trying) = (countings.clone(), trying);
+            move |subject| countings.release_of(subject).is_some_and(|release| trying.contains(release))
+        });
         if let Some((theirs, ours)) = &self.previous {
             for story in [theirs, ours] {
                 for (subject, steps) in &story.steps {
-                    if belongs(subject, &theirs.retried) {
+                    if belongs(subject, &self.trying) {
                         let carried = rules.carried.entry(subject.clone()).or_default();
                         carried.extend(steps.iter().cloned());
                     }
@@ -215,6 +244,15 @@ impl Player<'_> {
             .map(|known| format!("{place}: expected to differ, but doesn't: {} with {:?}", known.what, known.ours));
         unknown.chain(missing).collect()
     }
+}
+
+/// Returns the resources that can't be made true.
+fn failing(told: &Story) -> BTreeSet<String> {
+    let conditions = told.ends.iter().filter(|(subject, _)| subject.facet == "conditions");
+    conditions
+        .filter(|(_, end)| is_irreconcilable(end))
+        .map(|(subject, _)| subject.name.clone())
+        .collect()
 }
 
 fn is_irreconcilable(conditions: &Value) -> bool {

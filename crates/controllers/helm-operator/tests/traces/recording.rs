@@ -19,8 +19,8 @@ pub(crate) struct Recording {
     pub(crate) number: String,
     /// Its name, without the number.
     pub(crate) name: String,
-    /// Where its files lie.
-    pub(crate) folder: PathBuf,
+    /// The namespace that it was recorded in.
+    pub(crate) namespace: String,
     /// What was done, and what was seen of it.
     pub(crate) groups: Vec<Group>,
 }
@@ -108,10 +108,15 @@ impl Recording {
                 group.sightings.push(Sighting::recorded(&record));
             }
         }
+        let mut sightings = groups.iter().flat_map(|group| &group.sightings);
+        let namespace = sightings.find_map(|sighting| match sighting {
+            Sighting::Object { value, .. } => value.as_ref()?["metadata"]["namespace"].as_str(),
+            Sighting::Event { .. } => None,
+        });
         Self {
             number: number.to_owned(),
             name: name.to_owned(),
-            folder: folder.to_owned(),
+            namespace: namespace.expect("a namespace").to_owned(),
             groups,
         }
     }
@@ -141,8 +146,9 @@ impl Action {
         let text = |field: &str| action[field].as_str().map(str::to_owned);
         let file = || {
             let path = folder.join(text("file").expect("a file"));
-            let bytes = std::fs::read(path).expect("an input");
-            goyaml::to_value(&bytes).expect("YAML")
+            // The recordings were written by a YAML in which this is a text and no truth.
+            let text = std::fs::read_to_string(path).expect("an input").replace(": y\n", ": \"y\"\n");
+            goyaml::to_value(text.as_bytes()).expect("YAML")
         };
         let object = || {
             let object = text("object").expect("an object");

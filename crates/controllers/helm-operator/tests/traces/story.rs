@@ -7,8 +7,14 @@ use serde_json::{Map, Value, json};
 
 use crate::sighting::Sighting;
 
+/// What is said of a revision that made room for newer ones.
+pub(crate) const PRUNED: &str = "pruned";
+
 /// What baton says in addition; upstream knows none of it.
 const OWN_CONDITIONS: &[&str] = &["Ready", "Selected"];
+
+/// The label of records by which baton makes random values of a chart again; upstream knows none.
+const SEED: &str = "seed.baton-olm.dev";
 
 /// The kinds of the custom resources in the recordings.
 pub(crate) const RESOURCES: &[&str] = &["InferenceStack", "Kitchen", "Dice", "Umbrella", "Plain"];
@@ -76,6 +82,9 @@ impl State {
                         if before != after {
                             let mut step = after;
                             step["revision"] = json!(release.1);
+                            if value.is_none() && self.has_newer(&release.0, release.1) {
+                                step["status"] = json!(PRUNED);
+                            }
                             story.step(subject("Release", &release.0, "history"), step);
                         }
                     } else {
@@ -109,6 +118,14 @@ impl State {
             }
         }
         story
+    }
+
+    /// Returns whether a revision makes room for newer ones, and isn't one of a release that goes altogether.
+    fn has_newer(&self, release: &str, revision: i64) -> bool {
+        let last = self.revisions().get(release).copied().unwrap_or_default();
+        let key = ("Secret".to_owned(), format!("sh.helm.release.v1.{release}.v{last}"));
+        let status = self.objects.get(&key).map(|record| &record["release"]["info"]["status"]);
+        last > revision && status.is_some_and(|status| status != "uninstalling")
     }
 
     /// Returns the last revision of each release.
@@ -170,6 +187,9 @@ fn facets(kind: &str, object: Option<&Value>) -> BTreeMap<&'static str, Value> {
             if let Some(condition) = condition.as_object_mut() {
                 condition.remove("lastTransitionTime");
             }
+            if let Some(message) = condition.get_mut("message") {
+                *message = json!(ordered(message.as_str().unwrap_or_default()));
+            }
             condition
         })
         .collect();
@@ -182,6 +202,16 @@ fn facets(kind: &str, object: Option<&Value>) -> BTreeMap<&'static str, Value> {
         ),
     ]
     .into()
+}
+
+/// Puts what is wrong with values into an order; upstream has none.
+fn ordered(message: &str) -> String {
+    let mut lines: Vec<&str> = message.split('\n').collect();
+    let is_complaint = |line: &str| line.starts_with("- at '");
+    for run in lines.chunk_by_mut(|one, other| is_complaint(one) && is_complaint(other)) {
+        run.sort_unstable();
+    }
+    lines.join("\n")
 }
 
 /// An object without what servers, clocks and controllers of Kubernetes put into it.
@@ -251,6 +281,7 @@ fn record(secret: &Value) -> Value {
     if let Some(labels) = labels.as_object_mut() {
         labels.remove("createdAt");
         labels.remove("modifiedAt");
+        labels.remove(SEED);
     }
     let names = |list: &Value| -> Value {
         let names = list.as_array().into_iter().flatten();

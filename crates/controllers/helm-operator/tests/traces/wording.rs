@@ -8,7 +8,7 @@ use regex::{Captures, Regex};
 use serde_json::{Value, json};
 
 use crate::sighting::Sighting;
-use crate::story::{RESOURCES, Story, Subject};
+use crate::story::{PRUNED, RESOURCES, Story, Subject};
 
 static UID: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}").expect("a pattern")
@@ -62,7 +62,7 @@ impl Names {
     fn named(&mut self, value: &Value) -> Value {
         let mut value = value.clone();
         for field in ["password", "roll"] {
-            if let Some(chance) = value["data"].get_mut(field)
+            if let Some(chance) = value.pointer_mut(&format!("/data/{field}"))
                 && let Some(text) = chance.as_str().filter(|text| text.len() >= 8 && !text.starts_with('<'))
             {
                 *chance = json!(self.chance(text));
@@ -105,14 +105,16 @@ impl Counting {
             number.to_string()
         } else if self.is_hidden {
             "<any>".to_owned()
+        } else if number <= self.base {
+            "<older>".to_owned()
         } else {
-            format!("<base{:+}>", number - self.base)
+            format!("<new {}>", number - self.base)
         }
     }
 }
 
 /// How one side counts.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Countings {
     /// By release.
     pub(crate) releases: BTreeMap<String, Counting>,
@@ -149,7 +151,9 @@ impl Countings {
             let counting = self.release_of(subject).and_then(|release| self.releases.get(release));
             let counting = counting.unwrap_or(&nothing);
             let mut words: Vec<Value> = Vec::new();
-            for step in steps {
+            // How many revisions there are depends on how often something was tried.
+            let counts = |step: &&Value| !counting.is_hidden || step["status"] != PRUNED;
+            for step in steps.iter().filter(counts) {
                 let step = self.words(subject, step, counting, &mut chances);
                 if !words.contains(&step) {
                     words.push(step);

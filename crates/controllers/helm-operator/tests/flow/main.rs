@@ -1,0 +1,9 @@
+//! What an operator does for its resources, and what it does when things go wrong: on a cluster in this process.
+
+mod failing;
+mod killing;
+mod leaving;
+mod line;
+mod looking_after;
+mod selecting;
+mod world;
