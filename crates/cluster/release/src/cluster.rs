@@ -9,6 +9,9 @@ use apply::refusal::{self, words};
 use apply::served::{Kinds, Served, Unfound};
 use gotemplate::format::quoted;
 use http::header::{ACCEPT, HeaderValue};
+use k8s_openapi::api::authorization::v1::{
+    ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
+};
 use kube::api::{ApiResource, DeleteParams, DynamicObject, GetParams, Patch, PatchParams, PostParams};
 use kube::core::Request;
 use kube::{Api, Client, Resource as _};
@@ -338,6 +341,40 @@ impl Cluster {
             Ok(_) => Ok(Deletion::Going),
             Err(error) if error.is_not_found() => Ok(Deletion::Gone),
             Err(error) => Err(error),
+        }
+    }
+
+    /// Returns whether an object that may not be deleted can't be there: it isn't, or it is of a kind that may neither be
+    /// seen nor made, so that nobody here made it.
+    pub(crate) async fn is_surely_absent(&self, placed: &Placed) -> bool {
+        match self.get(placed).await {
+            Ok(live) => live.is_none(),
+            Err(error) if error.missing_permission().is_some() => !self.may(placed, "patch").await,
+            Err(_) => false,
+        }
+    }
+
+    /// Returns whether something may be done to an object; what can't be found out may be.
+    async fn may(&self, placed: &Placed, verb: &str) -> bool {
+        let reviews: Api<SelfSubjectAccessReview> = Api::all(self.client().clone());
+        let review = SelfSubjectAccessReview {
+            spec: SelfSubjectAccessReviewSpec {
+                resource_attributes: Some(ResourceAttributes {
+                    group: Some(placed.resource.group.clone()),
+                    version: Some(placed.resource.version.clone()),
+                    resource: Some(placed.resource.plural.clone()),
+                    namespace: Some(placed.id.namespace.clone()),
+                    name: Some(placed.id.name.clone()),
+                    verb: Some(verb.to_owned()),
+                    ..ResourceAttributes::default()
+                }),
+                ..SelfSubjectAccessReviewSpec::default()
+            },
+            ..SelfSubjectAccessReview::default()
+        };
+        match reviews.create(&PostParams::default(), &review).await {
+            Ok(answer) => answer.status.is_none_or(|status| status.allowed),
+            Err(_) => true,
         }
     }
 

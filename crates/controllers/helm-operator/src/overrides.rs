@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use chart::environment::{self, Variables};
+use chart::name_template;
 use chart::set_expression::{self, Reading};
 use chart::values::Table;
-use chart::{environment, name_template};
 
 /// Values to override, by their path; worked out once at the start.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -45,17 +46,17 @@ impl Overrides {
 /// Works out the values: first the variables of the environment, then the template that the result is.
 pub fn expand(
     texts: &BTreeMap<String, String>,
-    variable: &dyn Fn(&str) -> String,
+    variables: &Variables,
 ) -> Result<Overrides, OverrideError> {
     let mut values = BTreeMap::new();
     for (path, text) in texts {
-        let text = environment::expand(text, variable);
-        let value = name_template::render_as(path, &text).map_err(|fault| OverrideError {
+        let text = environment::expand(text, |name| variables(name));
+        let value = name_template::render_as(path, &text, variables).map_err(|fault| OverrideError {
             path: path.clone(),
             cause: fault.to_string(),
         })?;
         // The plugins' operator replaces variables once more when it sets the value.
-        values.insert(path.clone(), environment::expand(&value, variable));
+        values.insert(path.clone(), environment::expand(&value, |name| variables(name)));
     }
     let overrides = Overrides(values);
     // A path that can't be set must be said at the start, not at the first resource.
@@ -65,6 +66,8 @@ pub fn expand(
 
 #[cfg(test)]
 mod tests {
+    use std::rc::Rc;
+
     use serde_json::json;
 
     use super::*;
@@ -74,10 +77,11 @@ mod tests {
             .iter()
             .map(|(path, text)| ((*path).to_owned(), (*text).to_owned()))
             .collect();
-        expand(&texts, &|name| match name {
+        let variables: Variables = Rc::new(|name| match name {
             "TAG" => "0.99-op".to_owned(),
             _ => String::new(),
-        })
+        });
+        expand(&texts, &variables)
     }
 
     #[test]
@@ -87,6 +91,7 @@ mod tests {
             ("gateway.replicaCount", "3"),
             ("gateway.env[0].name", "FROM_OP"),
             ("gateway.env[0].value", "{{ \"$TAG\" | upper }}"),
+            ("gateway.env[1]", "{{ env \"TAG\" }}/{{ expandenv \"${TAG}\" }}"),
             ("serviceAccount.automount", "false"),
             ("nameOverride", "$UNSET_VARIABLE"),
         ])
@@ -98,7 +103,7 @@ mod tests {
             serde_json::Value::Object(values),
             json!({
                 "gateway": {
-                    "env": [{"name": "FROM_OP", "value": "0.99-OP"}],
+                    "env": [{"name": "FROM_OP", "value": "0.99-OP"}, "0.99-op/0.99-op"],
                     "image": {"tag": "0.99-op"},
                     "replicaCount": 3,
                 },

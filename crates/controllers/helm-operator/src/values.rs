@@ -40,5 +40,49 @@ pub fn of(
         Some(_) => return Err(ValuesError::NotAMap),
     };
     overrides.apply(&mut values)?;
-    Ok(values::coalesce(chart, &values, warn)?)
+    let mut joined = values::coalesce(chart, &values, warn)?;
+    let defaults = chart.values.as_deref();
+    for (name, value) in &values {
+        if let (Value::Object(given), Some(Value::Object(default)), Some(Value::Object(joined))) = (
+            value,
+            defaults.and_then(|defaults| defaults.get(name)),
+            joined.get_mut(name),
+        ) {
+            keep_nulls(given, default, joined);
+        }
+    }
+    Ok(joined)
+}
+
+/// Keeps nulls that are null in the chart too: the Helm that upstream's operator has in it drops a key only if that takes
+/// a value away.
+fn keep_nulls(given: &Table, default: &Table, joined: &mut Table) {
+    for (name, value) in given {
+        match (value, default.get(name), joined.get_mut(name)) {
+            (Value::Null, Some(Value::Null), None) => {
+                joined.insert(name.clone(), Value::Null);
+            }
+            (Value::Object(given), Some(Value::Object(default)), Some(Value::Object(joined))) => {
+                keep_nulls(given, default, joined);
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_null_is_kept_where_it_takes_nothing_away() {
+        let table = |value: Value| value.as_object().cloned().unwrap_or_default();
+        let given = table(json!({"a": null, "b": null, "c": null, "d": {"e": null, "f": null}, "g": 1}));
+        let default = table(json!({"a": null, "b": 1, "d": {"e": null, "f": {}}}));
+        let mut joined = table(json!({"d": {}, "g": 1}));
+        keep_nulls(&given, &default, &mut joined);
+        assert_eq!(Value::Object(joined), json!({"a": null, "d": {"e": null}, "g": 1}));
+    }
 }

@@ -7,6 +7,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use chart::environment::Variables;
 use chart::go_duration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::core::Selector;
@@ -195,16 +196,16 @@ const KEYS: &[&str] = &[
 ];
 
 /// Reads a file.
-pub fn load(path: &Path, variable: &dyn Fn(&str) -> String) -> Result<Vec<Watch>, WatchesError> {
+pub fn load(path: &Path, variables: &Variables) -> Result<Vec<Watch>, WatchesError> {
     let bytes = std::fs::read(path).map_err(|fault| WatchesError::Open {
         path: path.display().to_string(),
         cause: fault.to_string(),
     })?;
-    read(&bytes, variable)
+    read(&bytes, variables)
 }
 
-/// Reads the entries; `variable` gives the variables of the environment.
-pub fn read(bytes: &[u8], variable: &dyn Fn(&str) -> String) -> Result<Vec<Watch>, WatchesError> {
+/// Reads the entries; `variables` is the environment.
+pub fn read(bytes: &[u8], variables: &Variables) -> Result<Vec<Watch>, WatchesError> {
     let value = goyaml::to_value(bytes).map_err(|fault| WatchesError::Syntax(fault.to_string()))?;
     let entries = match value {
         Value::Null => Vec::new(),
@@ -222,7 +223,7 @@ pub fn read(bytes: &[u8], variable: &dyn Fn(&str) -> String) -> Result<Vec<Watch
     for (index, entry) in entries.into_iter().enumerate() {
         let entry: Entry = serde_json::from_value(with_known_keys(entry))
             .map_err(|fault| WatchesError::Syntax(format!("watch {}: {fault}", index + 1)))?;
-        let watch = watch(entry, variable)?;
+        let watch = watch(entry, variables)?;
         if !known.insert(watch.kind.clone()) {
             return Err(WatchesError::Duplicate(watch.kind));
         }
@@ -250,7 +251,7 @@ fn with_known_keys(entry: Value) -> Value {
     Value::Object(entry)
 }
 
-fn watch(entry: Entry, variable: &dyn Fn(&str) -> String) -> Result<Watch, WatchesError> {
+fn watch(entry: Entry, variables: &Variables) -> Result<Watch, WatchesError> {
     let kind = Kind {
         group: entry.group.unwrap_or_default(),
         version: entry.version.unwrap_or_default(),
@@ -291,7 +292,7 @@ fn watch(entry: Entry, variable: &dyn Fn(&str) -> String) -> Result<Watch, Watch
             return Err(field("dryRunOption", cause));
         }
     };
-    let overrides = overrides::expand(&entry.override_values.unwrap_or_default(), variable);
+    let overrides = overrides::expand(&entry.override_values.unwrap_or_default(), variables);
     let overrides = overrides.map_err(|fault| WatchesError::Override {
         kind: kind.clone(),
         cause: fault.to_string(),
@@ -319,7 +320,8 @@ mod tests {
     use super::*;
 
     fn read_text(text: &str) -> Result<Vec<Watch>, WatchesError> {
-        read(text.as_bytes(), &|name| format!("<{name}>"))
+        let variables: Variables = std::rc::Rc::new(|name| format!("<{name}>"));
+        read(text.as_bytes(), &variables)
     }
 
     #[test]

@@ -1,5 +1,15 @@
 //! Variables of the environment in texts, replaced as Go's `os.ExpandEnv` does.
 
+use std::rc::Rc;
+
+/// Gives the variables of an environment; those that it lacks are empty.
+pub type Variables = Rc<dyn Fn(&str) -> String>;
+
+/// Returns the environment of this process.
+pub fn of_process() -> Variables {
+    Rc::new(variable)
+}
+
 /// Returns a variable of the environment; empty if there is none.
 pub fn variable(name: &str) -> String {
     std::env::var_os(name)

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use gotemplate::{Call, Parsed, Text};
 use serde_json::Value as Json;
 
+use crate::environment::{self, Variables};
 use crate::functions::regular_expressions::Expressions;
 use crate::functions::rendering::Included;
 use crate::source::Source;
@@ -35,6 +36,8 @@ pub struct Host {
     pub source: Rc<dyn Source>,
     /// Where `lookup` looks.
     pub lookup: Rc<dyn Lookup>,
+    /// Where the functions `env` and `expandenv` look, which charts don't have.
+    pub variables: Variables,
     /// Where `required` and `fail` report when the chart is linted, in place of failing.
     pub lint_log: Option<RefCell<Vec<String>>>,
     pub(crate) included: Included,
@@ -49,6 +52,7 @@ impl Host {
         Host {
             source,
             lookup,
+            variables: environment::of_process(),
             lint_log: None,
             included: Included::default(),
             tpl_depth: Cell::new(0),

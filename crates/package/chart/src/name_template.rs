@@ -5,10 +5,10 @@ use std::rc::Rc;
 use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
-use gotemplate::{Dialect, Executor, Function, Functions, Options, Parsed, Templates, Type, Value};
+use gotemplate::{Call, Dialect, Executor, Function, Functions, Options, Parsed, Templates, Type, Value};
 use thiserror::Error;
 
-use crate::environment;
+use crate::environment::{self, Variables};
 use crate::functions;
 use crate::host::{Host, NoCluster};
 use crate::source::SystemSource;
@@ -35,13 +35,17 @@ const ONLY_IN_CHARTS: &[&str] = &[
 /// Functions that charts may not call, but the person at the command line may.
 static ONLY_HERE: &[Function] = &[
     Function::new("env", &[Type::String], |call| {
-        Ok(Value::string(environment::variable(&call.string(0))))
+        Ok(Value::string(variable(call, &call.string(0))))
     }),
     Function::new("expandenv", &[Type::String], |call| {
         let text = call.string(0);
-        Ok(Value::string(environment::expand(&text, environment::variable)))
+        Ok(Value::string(environment::expand(&text, |name| variable(call, name))))
     }),
 ];
+
+fn variable(call: &Call<'_, '_>, name: &str) -> String {
+    Host::of(call).map_or_else(String::new, |host| (host.variables)(name))
+}
 
 static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| {
     let mut all = Functions::default();
@@ -57,11 +61,11 @@ pub struct NameTemplateError(String);
 
 /// Makes a name.
 pub fn render(template: &str) -> Result<String, NameTemplateError> {
-    render_as(NAME, template)
+    render_as(NAME, template, &environment::of_process())
 }
 
-/// Makes a text; messages call the template by the name given.
-pub fn render_as(name: &str, template: &str) -> Result<String, NameTemplateError> {
+/// Makes a text from an environment; messages call the template by the name given.
+pub fn render_as(name: &str, template: &str, variables: &Variables) -> Result<String, NameTemplateError> {
     let parsed = Parsed::new(name, Bytes::copy_from_slice(template.as_bytes()), &FUNCTIONS)
         .map_err(|error| NameTemplateError(error.to_string()))?;
     let mut templates = Templates::default();
@@ -70,7 +74,8 @@ pub fn render_as(name: &str, template: &str) -> Result<String, NameTemplateError
         dialect: Dialect::Go1_23,
         ..Options::default()
     };
-    let host = Host::new(Rc::new(SystemSource), Rc::new(NoCluster));
+    let mut host = Host::new(Rc::new(SystemSource), Rc::new(NoCluster));
+    host.variables = Rc::clone(variables);
     Executor::new(Arc::new(templates), options, &host)
         .execute(name.as_bytes(), name, Value::Nil)
         .map(|name| String::from_utf8_lossy(&name).into_owned())

@@ -113,6 +113,9 @@ impl Releases {
             let deleted: Vec<_> = stream::iter(deleting).buffered(AT_ONCE).collect().await;
             for (object, deleted) in deleted {
                 if let Err(error) = deleted {
+                    if error.missing_permission().is_some() && self.cluster.is_surely_absent(object).await {
+                        continue;
+                    }
                     tracing::warn!(release = %self.id, object = %object.id, %error, "an object can't be deleted");
                     failure
                         .get_or_insert_with(|| Failure::new(Cause::Rejected, failed()))

@@ -134,9 +134,9 @@ impl Look<'_> {
         if !failure.missing.is_empty() {
             let rules: Vec<String> = failure.missing.iter().map(ToString::to_string).collect();
             message.push_str(&format!(
-                "\nthe operator lacks the right to {}; `baton bundle generate` writes a bundle with the rights that the \
-                 chart needs",
-                rules.join(", ")
+                "\nthe operator lacks rights: {}; `baton bundle generate` writes a bundle with the rights that the chart \
+                 needs",
+                rules.join("; ")
             ));
         }
         message

@@ -187,7 +187,7 @@ impl World {
                 settings.more
             ));
         }
-        let blueprints: Vec<Blueprint> = watches::read(text.as_bytes(), &|_| String::new())
+        let blueprints: Vec<Blueprint> = watches::read(text.as_bytes(), &chart::environment::of_process())
             .expect("watches")
             .into_iter()
             .map(|watch| Blueprint::load(watch).expect("a chart"))

@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Duration;
 
+use chart::environment::Variables;
 use helm_operator::blueprint::Blueprint;
 use helm_operator::controller::Controller;
 use helm_operator::roster::Roster;
@@ -15,7 +17,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 /// How many revisions the real operator keeps.
-const HISTORY: usize = 10;
+pub(crate) const HISTORY: usize = 10;
 
 /// The field manager of the real operator.
 const MANAGER: &str = "helm-operator";
@@ -102,9 +104,10 @@ impl Operators {
         watches: &Path,
         environment: &BTreeMap<String, String>,
     ) {
-        let variable = |name: &str| environment.get(name).cloned().unwrap_or_default();
+        let environment = environment.clone();
+        let variables: Variables = Rc::new(move |name| environment.get(name).cloned().unwrap_or_default());
         let namespaces = vec![self.namespace.clone()];
-        let blueprints: Vec<Blueprint> = watches::load(watches, &variable)
+        let blueprints: Vec<Blueprint> = watches::load(watches, &variables)
             .expect("watches")
             .into_iter()
             .map(|mut watch| {

@@ -128,6 +128,12 @@ impl State {
         last > revision && status.is_some_and(|status| status != "uninstalling")
     }
 
+    /// Returns how many revisions a release has.
+    pub(crate) fn count(&self, release: &str) -> usize {
+        let revisions = self.objects.keys().filter_map(|(kind, name)| revision_of(kind, name));
+        revisions.filter(|(name, _)| name == release).count()
+    }
+
     /// Returns the last revision of each release.
     pub(crate) fn revisions(&self) -> BTreeMap<String, i64> {
         let mut last = BTreeMap::new();

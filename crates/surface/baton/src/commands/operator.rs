@@ -141,8 +141,8 @@ impl Run {
             ));
         }
         self.start_log();
-        let variable = chart::environment::variable;
-        let watches = watches::load(&self.watches_file, &variable).map_err(|fault| Failure::new(fault.to_string()))?;
+        let watches = watches::load(&self.watches_file, &chart::environment::of_process())
+            .map_err(|fault| Failure::new(fault.to_string()))?;
         if watches.is_empty() {
             return Err(Failure::new(format!(
                 "{} names no kind; add one with group, version, kind and chart",
