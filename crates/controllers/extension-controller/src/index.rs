@@ -106,11 +106,53 @@ fn version(metadata: &ObjectMeta) -> u64 {
     text.and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
+/// Revisions by their names, and by the extensions that they belong to.
+#[derive(Debug, Default)]
+struct Revisions {
+    kept: Kept<ClusterObjectSet>,
+    /// The numbers and names of the revisions of each extension.
+    of: BTreeMap<String, BTreeSet<(i64, String)>>,
+}
+
+impl Revisions {
+    fn take(&mut self, event: Event<ClusterObjectSet>) -> Vec<Difference<ClusterObjectSet>> {
+        let changes = self.kept.take(event);
+        for (before, after) in &changes {
+            if let Some(before) = before {
+                self.forget(before);
+            }
+            if let Some(after) = after
+                && let Some(owner) = owner_of(after)
+            {
+                let of_owner = self.of.entry(owner.to_owned()).or_default();
+                of_owner.insert(number_and_name(after));
+            }
+        }
+        changes
+    }
+
+    fn forget(&mut self, object_set: &ClusterObjectSet) {
+        let Some(owner) = owner_of(object_set) else {
+            return;
+        };
+        if let Some(of_owner) = self.of.get_mut(owner) {
+            of_owner.remove(&number_and_name(object_set));
+            if of_owner.is_empty() {
+                self.of.remove(owner);
+            }
+        }
+    }
+}
+
+fn number_and_name(object_set: &ClusterObjectSet) -> (i64, String) {
+    (object_set.spec.revision, object_set.name().to_owned())
+}
+
 /// What the cluster holds.
 #[derive(Debug, Default)]
 pub struct Index {
     extensions: RwLock<Kept<ClusterExtension>>,
-    object_sets: RwLock<Kept<ClusterObjectSet>>,
+    object_sets: RwLock<Revisions>,
     catalogs: RwLock<Kept<ClusterCatalog>>,
     /// The revisions that were made, or perhaps made, and didn't get their Secrets yet.
     without_secrets: RwLock<BTreeSet<String>>,
@@ -158,8 +200,8 @@ impl Index {
 
     /// Takes what a watch of revisions saw.
     pub fn object_set_seen(&self, event: Event<ClusterObjectSet>) -> Vec<Concern> {
-        let mut kept = self.object_sets.write().unwrap_or_else(PoisonError::into_inner);
-        let changes = kept.take(event);
+        let mut revisions = self.object_sets.write().unwrap_or_else(PoisonError::into_inner);
+        let changes = revisions.take(event);
         changes.iter().flat_map(concerns_of_object_set).collect()
     }
 
@@ -196,27 +238,23 @@ impl Index {
 
     /// Returns a revision.
     pub fn object_set(&self, name: &str) -> Option<Arc<ClusterObjectSet>> {
-        let kept = self.object_sets.read().unwrap_or_else(PoisonError::into_inner);
-        kept.objects.get(name).cloned()
+        let revisions = self.object_sets.read().unwrap_or_else(PoisonError::into_inner);
+        revisions.kept.objects.get(name).cloned()
     }
 
     /// Returns every revision, in the order of their names.
     pub fn object_sets(&self) -> Vec<Arc<ClusterObjectSet>> {
-        let kept = self.object_sets.read().unwrap_or_else(PoisonError::into_inner);
-        kept.objects.values().cloned().collect()
+        let revisions = self.object_sets.read().unwrap_or_else(PoisonError::into_inner);
+        revisions.kept.objects.values().cloned().collect()
     }
 
     /// Returns the revisions of an extension, the oldest first.
     pub fn revisions_of(&self, extension: &str) -> Vec<Arc<ClusterObjectSet>> {
-        let kept = self.object_sets.read().unwrap_or_else(PoisonError::into_inner);
-        let mut found: Vec<_> = kept
-            .objects
-            .values()
-            .filter(|object_set| owner_of(object_set) == Some(extension))
-            .cloned()
-            .collect();
-        found.sort_by_key(|object_set| object_set.spec.revision);
-        found
+        let revisions = self.object_sets.read().unwrap_or_else(PoisonError::into_inner);
+        let of_extension = revisions.of.get(extension).into_iter().flatten();
+        of_extension
+            .filter_map(|(_, name)| revisions.kept.objects.get(name).cloned())
+            .collect()
     }
 }
 
@@ -343,6 +381,41 @@ mod tests {
         let gone = index.object_set_seen(Event::InitDone);
         assert_eq!(gone, [Concern::Extension("a".to_owned())]);
         assert_eq!(index.revisions_of("a").len(), 0);
+    }
+
+    #[test]
+    fn the_revisions_of_an_extension_are_found_in_their_order_whoever_they_belonged_to_before() {
+        let index = Index::default();
+        let of = |name: &str, number: i64, owner: &str, version: &str| {
+            let mut object_set = object_set(version);
+            object_set.metadata.name = Some(name.to_owned());
+            object_set.spec.revision = number;
+            let labels = BTreeMap::from([(keys::OWNER_NAME.to_owned(), owner.to_owned())]);
+            object_set.metadata.labels = Some(labels).filter(|_| !owner.is_empty());
+            object_set
+        };
+        let see = |object_set| {
+            index.object_set_seen(Event::Apply(object_set));
+        };
+        let names = |extension: &str| -> Vec<String> {
+            let revisions = index.revisions_of(extension);
+            revisions.iter().map(|one| one.name().to_owned()).collect()
+        };
+        see(of("a-10", 10, "a", "1"));
+        see(of("a-9", 9, "a", "2"));
+        see(of("b-1", 1, "b", "3"));
+        see(of("nobodys", 1, "", "4"));
+        assert_eq!(names("a"), ["a-9", "a-10"]);
+        // Another owner, another number, the same again, and none of all.
+        see(of("b-1", 11, "a", "5"));
+        assert_eq!((names("a").len(), names("b").len()), (3, 0));
+        see(of("a-9", 12, "a", "6"));
+        see(of("a-9", 12, "a", "7"));
+        assert_eq!(names("a"), ["a-10", "b-1", "a-9"]);
+        index.object_set_seen(Event::Delete(of("a-9", 12, "a", "8")));
+        see(of("a-10", 10, "", "9"));
+        assert_eq!(names("a"), ["b-1"]);
+        assert_eq!(names(""), Vec::<String>::new());
     }
 
     #[test]

@@ -167,12 +167,11 @@ impl Desired {
         let has = |known: &BTreeMap<String, String>, wanted: &BTreeMap<String, String>| {
             wanted.iter().all(|(key, value)| known.get(key) == Some(value))
         };
-        let is_owned = newest
-            .metadata
-            .owner_references
-            .iter()
-            .flatten()
-            .any(|owner| Some(&owner.uid) == extension.metadata.uid.as_ref());
+        let blocks = |owner: &OwnerReference| owner.block_owner_deletion.unwrap_or_default();
+        let is_owned = wanted.metadata.owner_references.iter().flatten().all(|owner| {
+            let mut known = newest.metadata.owner_references.iter().flatten();
+            known.any(|known| known.uid == owner.uid && blocks(known) == blocks(owner))
+        });
         let is_same = has(&known, &annotations)
             && known.get(keys::ON_DELETE) == annotations.get(keys::ON_DELETE)
             && has(&known_labels, &labels)
@@ -226,8 +225,19 @@ impl Desired {
         labels.insert(keys::OWNER_NAME.to_owned(), extension.name().to_owned());
         object_set.metadata.labels = Some(labels);
         object_set.metadata.annotations = Some(self.annotations.clone());
-        object_set.metadata.owner_references = Some(vec![owner(extension)]);
+        object_set.metadata.owner_references = Some(vec![OwnerReference {
+            block_owner_deletion: Some(self.goes_with_its_extension()),
+            ..owner(extension)
+        }]);
         object_set
+    }
+
+    /// Returns whether everything goes when the extension goes.
+    ///
+    /// Where something shall stay, the garbage collector must not begin: in a foreground deletion it would delete revisions
+    /// that block their extension's deletion, and what they own, before anybody let go of what stays.
+    fn goes_with_its_extension(&self) -> bool {
+        !self.annotations.contains_key(keys::ON_DELETE)
     }
 }
 

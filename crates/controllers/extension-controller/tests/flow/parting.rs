@@ -73,6 +73,60 @@ async fn everything_stays_where_it_shall_and_a_word_that_means_nothing_holds_up_
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_foreground_deletion_leaves_what_shall_stay() {
+    let world = World::new().await;
+    world.publish("c", &[TestBundle::new("1.0.0")]).await;
+    world.extend("a", |_| {}).await;
+    world.installed("a", "1.0.0").await;
+    let blocks = || async {
+        let revision = world.object_sets().get("a-1").await.expect("there");
+        let owners = revision.metadata.owner_references.unwrap_or_default();
+        assert_eq!(owners.len(), 1, "{owners:?}");
+        owners[0].block_owner_deletion
+    };
+    assert_eq!(
+        blocks().await,
+        Some(true),
+        "everything goes in the order that was asked for"
+    );
+    world
+        .extend("a", |object| {
+            object["metadata"]["annotations"] = json!({keys::ON_DELETE: "keep-crds"});
+        })
+        .await;
+    let told = async {
+        while blocks().await != Some(false) {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_mins(1), told)
+        .await
+        .expect("the revision is told");
+    world
+        .extensions()
+        .delete("a", &DeleteParams::foreground())
+        .await
+        .expect("deleted");
+    world.object("Deployment", "p-operator", false).await;
+    world.object("ConfigMap", "p-config", false).await;
+    let gone = async {
+        while world.extensions().get_opt("a").await.expect("asked").is_some() {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_mins(1), gone)
+        .await
+        .expect("the extension goes");
+    let kept = world.get("CustomResourceDefinition", "widgets.example.com").await;
+    let kept = kept.expect("it stays");
+    assert!(
+        kept["metadata"]["deletionTimestamp"].is_null(),
+        "{}",
+        kept["metadata"]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rollback_brings_back_what_the_old_revision_held() {
     let mut world = World::new().await;
     let mut first = TestBundle::new("1.0.0");
