@@ -2,6 +2,7 @@
 
 use api::cluster_extension::{BundleMetadata, ClusterExtension};
 use api::condition::{self, Condition, ConditionStatus};
+use api::keys;
 use apply::refusal::is_already_there;
 use futures_util::TryStreamExt as _;
 use kube::api::{Api, Patch, PatchParams};
@@ -9,13 +10,11 @@ use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Client, ResourceExt as _};
 use serde_json::Value;
 
-use crate::cluster::refused;
+use crate::cluster::{FIELD_MANAGER, refused};
 use crate::failure::Failure;
+use crate::known_names;
 use crate::terminal::Terminal;
 use crate::waiting::WaitFlags;
-
-/// Who changes extensions, as managed fields name it.
-const FIELD_MANAGER: &str = "baton";
 
 /// The extensions of a cluster.
 pub(crate) struct Extensions {
@@ -34,21 +33,14 @@ impl Extensions {
         match self.api.get_opt(name).await {
             Ok(Some(extension)) => Ok(extension),
             Ok(None) => {
-                let known = self.all().await?;
-                Err(Failure::new(format!(
-                    "ClusterExtension {name:?} isn't there; {}",
-                    match known.len() {
-                        0 => "none is installed: `baton install` makes one".to_owned(),
-                        _ => format!(
-                            "there are {}",
-                            known
-                                .iter()
-                                .map(kube::ResourceExt::name_any)
-                                .collect::<Vec<_>>()
-                                .join(", ")
-                        ),
-                    }
-                )))
+                let known: Vec<String> = self
+                    .all()
+                    .await?
+                    .iter()
+                    .map(kube::ResourceExt::name_any)
+                    .collect();
+                let otherwise = "`baton install` makes one";
+                Err(known_names::unknown("ClusterExtension", name, &known, otherwise))
             }
             Err(error) => Err(refused(&format!("read ClusterExtension {name:?}"), error)),
         }
@@ -93,6 +85,7 @@ impl Extensions {
             .map_err(|error| refused(&format!("change ClusterExtension {name:?}"), error))
     }
 
+    /// Asks for an extension to be deleted.
     pub(crate) async fn delete(&self, name: &str) -> Result<(), Failure> {
         self.api
             .delete(name, &kube::api::DeleteParams::default())
@@ -113,6 +106,25 @@ impl Extensions {
             .await
     }
 
+    /// The same, and a version that waits for somebody's approval is as good: that is what was asked for.
+    pub(crate) async fn wait_approvable(
+        &self,
+        wanted: &ClusterExtension,
+        wait: WaitFlags,
+        terminal: &mut Terminal,
+    ) -> Result<ClusterExtension, Failure> {
+        let generation = wanted.metadata.generation.unwrap_or_default();
+        self.wait(wanted, wait, terminal, |extension| {
+            match rollout(extension, generation) {
+                Rollout::Stopped(_) if waiting_version(extension).is_some() => Rollout::Done,
+                // The version is noted a moment after the condition, and `baton approve` looks for it.
+                Rollout::Stopped(why) if why.contains(WAITS_FOR_APPROVAL) => Rollout::Underway(why),
+                rollout => rollout,
+            }
+        })
+        .await
+    }
+
     /// Waits until an extension has a version, whatever made it go there.
     pub(crate) async fn wait_version(
         &self,
@@ -128,9 +140,9 @@ impl Extensions {
         let generation = wanted.metadata.generation.unwrap_or_default();
         self.wait(wanted, wait, terminal, |extension| {
             match rollout(extension, generation) {
-                Rollout::Done if !has_version(extension) => {
-                    Rollout::Underway("waiting for the controller to see the change".to_owned())
-                }
+                Rollout::Done if !has_version(extension) => Rollout::Unseen,
+                // An approval changes no generation: what was said before it still stands there.
+                Rollout::Stopped(why) if asks_for_approval(&why, version) => Rollout::Unseen,
                 rollout => rollout,
             }
         })
@@ -149,6 +161,7 @@ impl Extensions {
         }
         let name = wanted.name_any();
         let mut said = String::new();
+        let mut is_unseen = true;
         let watching = async {
             let mut changes = std::pin::pin!(
                 watcher(self.api.clone(), of_name(&name))
@@ -164,30 +177,39 @@ impl Extensions {
                         "the watch of ClusterExtension {name:?} ended"
                     )));
                 };
-                match judge(&extension) {
+                let judged = judge(&extension);
+                is_unseen = judged == Rollout::Unseen;
+                let why = match judged {
                     Rollout::Done => return Ok(extension),
                     Rollout::Stopped(why) => {
                         return Err(Failure::new(format!(
                             "ClusterExtension {name:?}: {why}; see `baton status {name}` and `baton explain {name}`"
                         )));
                     }
-                    Rollout::Underway(why) => {
-                        if why != said {
-                            terminal.remark(&why);
-                            said = why;
-                        }
-                    }
+                    Rollout::Unseen => "waiting for the controller to see the change".to_owned(),
+                    Rollout::Retrying(why) => format!("{why}; it is tried again, see `baton explain {name}`"),
+                    Rollout::Underway(why) => why,
+                };
+                if why != said {
+                    terminal.remark(&why);
+                    said = why;
                 }
             }
         };
         let ended = tokio::time::timeout(wait.patience(), watching).await;
         ended.unwrap_or_else(|_| {
-            Err(Failure::new(format!(
-                "ClusterExtension {name:?} isn't installed after {} s{}; it goes on in the cluster: see `baton status {name}`, or \
-                 wait longer with --timeout",
-                wait.patience().as_secs(),
-                if said.is_empty() { String::new() } else { format!(" ({said})") }
-            )))
+            let seconds = wait.patience().as_secs();
+            Err(Failure::new(if is_unseen {
+                format!(
+                    "no controller has looked at ClusterExtension {name:?} for {seconds} s: is `baton controllers` running? What was \
+                     asked for is done as soon as it is"
+                )
+            } else {
+                format!(
+                    "ClusterExtension {name:?} isn't installed after {seconds} s; it goes on in the cluster: see `baton status \
+                     {name}`, or wait longer with --timeout"
+                )
+            }))
         })
     }
 
@@ -206,11 +228,30 @@ impl Extensions {
                 .map(drop)
                 .map_err(|error| Failure::new(format!("cannot watch ClusterExtension {name:?}: {error}"))),
             Err(_) => Err(Failure::new(format!(
-                "ClusterExtension {name:?} isn't gone after {} s; see what is left with `baton status {name}`",
+                "ClusterExtension {name:?} isn't gone after {} s; see what is left with `baton status {name}`, and whether `baton \
+                 controllers` is running",
                 wait.patience().as_secs()
             ))),
         }
     }
+}
+
+/// What the controller says of a version that somebody has to approve.
+const WAITS_FOR_APPROVAL: &str = " waits for approval;";
+
+/// What the controller says of a version that failed, and is tried again if somebody approves it.
+const WAS_ROLLED_BACK: &str = " did not roll out in time and was rolled back;";
+
+/// Whether a version is said to wait for nothing but its approval.
+fn asks_for_approval(why: &str, version: &str) -> bool {
+    [WAITS_FOR_APPROVAL, WAS_ROLLED_BACK]
+        .iter()
+        .any(|what| why.starts_with(&format!("Blocked: version {version}{what}")))
+}
+
+/// The version that the controller noted as waiting for something.
+pub(crate) fn waiting_version(extension: &ClusterExtension) -> Option<&String> {
+    extension.annotations().get(keys::WAITING)
 }
 
 /// The version with its release, as somebody writes it who approves it.
@@ -229,9 +270,18 @@ fn of_name(name: &str) -> watcher::Config {
 #[derive(Debug, PartialEq, Eq)]
 enum Rollout {
     Done,
+    /// No controller has looked at this generation yet.
+    Unseen,
     Underway(String),
+    /// It failed, and is tried again.
+    Retrying(String),
     /// Nothing will happen until somebody changes something.
     Stopped(String),
+}
+
+/// Returns whether what an extension asks for now is installed.
+pub(crate) fn is_rolled_out(extension: &ClusterExtension) -> bool {
+    rollout(extension, extension.metadata.generation.unwrap_or_default()) == Rollout::Done
 }
 
 fn rollout(extension: &ClusterExtension, generation: i64) -> Rollout {
@@ -249,17 +299,44 @@ fn rollout(extension: &ClusterExtension, generation: i64) -> Rollout {
         {
             Rollout::Done
         }
+        (_, Some(progressing)) if progressing.reason == "Retrying" => Rollout::Retrying(said(progressing)),
         (_, Some(progressing)) => Rollout::Underway(said(progressing)),
-        (_, None) => Rollout::Underway("waiting for the controller to see the change".to_owned()),
+        (_, None) => Rollout::Unseen,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use api::condition::Statement;
+    use extension_controller::choosing::WaitsFor;
     use jiff::Timestamp;
 
     use super::*;
+
+    #[test]
+    fn an_approved_version_is_said_to_wait_until_the_controller_looks() {
+        let wait = |waits_for| extension_controller::choosing::Wait {
+            version: "1.2.0".to_owned(),
+            waits_for,
+        };
+        let extension = || "web".to_owned();
+        let approval = wait(WaitsFor::Approval {
+            extension: extension(),
+        });
+        let another_try = wait(WaitsFor::AnotherTry {
+            extension: extension(),
+        });
+        let pause = wait(WaitsFor::Resumption);
+        for (wait, version, expected) in [
+            (&approval, "1.2.0", true),
+            (&another_try, "1.2.0", true),
+            (&approval, "1.2", false),
+            (&pause, "1.2.0", false),
+        ] {
+            let said = format!("Blocked: {wait}");
+            assert_eq!(asks_for_approval(&said, version), expected, "{said}");
+        }
+    }
 
     #[test]
     fn a_rollout_is_done_when_this_generation_is_installed() {
@@ -285,7 +362,11 @@ mod tests {
         );
         assert_eq!(
             say(ConditionStatus::True, ConditionStatus::True, "Succeeded", 1),
-            Rollout::Underway("waiting for the controller to see the change".to_owned())
+            Rollout::Unseen
+        );
+        assert_eq!(
+            say(ConditionStatus::False, ConditionStatus::True, "Retrying", 2),
+            Rollout::Retrying("Retrying: so it is".to_owned())
         );
         assert_eq!(
             say(ConditionStatus::True, ConditionStatus::True, "RollingOut", 2),

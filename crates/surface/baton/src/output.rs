@@ -2,6 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::terminal::Terminal;
@@ -36,14 +37,34 @@ impl OutputFlag {
         let text = match self.output {
             None => for_people(value),
             Some(Form::Json) => {
-                let mut text = serde_json::to_string_pretty(value)?;
+                let mut text = serde_json::to_string_pretty(&for_programs(value)?)?;
                 text.push('\n');
                 text
             }
-            Some(Form::Yaml) => goyaml::to_string(value)?,
+            Some(Form::Yaml) => yaml(value)?,
         };
         terminal.print(text.as_bytes())
     }
+}
+
+/// A value as YAML, as programs get to see it.
+pub(crate) fn yaml<T: Serialize + ?Sized>(value: &T) -> Result<String, Failure> {
+    Ok(goyaml::to_string(&for_programs(value)?)?)
+}
+
+/// What programs get to see: objects without the book that the API server keeps of who wrote which field, as kubectl
+/// prints them.
+fn for_programs<T: Serialize + ?Sized>(value: &T) -> Result<Value, serde_json::Error> {
+    let mut value = serde_json::to_value(value)?;
+    let forget = |object: &mut Value| {
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.remove("managedFields");
+        }
+    };
+    forget(&mut value);
+    let items = value.get_mut("items").and_then(Value::as_array_mut);
+    items.into_iter().flatten().for_each(forget);
+    Ok(value)
 }
 
 /// Sets rows in columns, three spaces apart, as kubectl does.
@@ -71,7 +92,23 @@ pub(crate) fn columns(rows: &[Vec<String>]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn nobody_is_told_who_wrote_which_field() {
+        let object =
+            json!({"metadata": {"name": "a", "managedFields": [1]}, "spec": {"managedFields": "kept"}});
+        let without = json!({"metadata": {"name": "a"}, "spec": {"managedFields": "kept"}});
+        assert_eq!(for_programs(&object).expect("a value"), without);
+        let list = for_programs(&json!({"items": [object], "metadata": {}}));
+        assert_eq!(
+            list.expect("a value"),
+            json!({"items": [without], "metadata": {}})
+        );
+        assert_eq!(for_programs(&["text"]).expect("a value"), json!(["text"]));
+    }
 
     #[test]
     fn columns_are_as_wide_as_their_widest_cell() {

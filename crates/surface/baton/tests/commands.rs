@@ -3,6 +3,7 @@
 mod world;
 
 use std::fs;
+use std::process::Command;
 
 use insta::assert_snapshot;
 use world::World;
@@ -161,6 +162,55 @@ fn the_program_explains_itself() {
     assert_snapshot!("unknown_letter", world.see(&["lint", "-x"]));
     assert_snapshot!("no_switch", world.see(&["lint", "--strict=perhaps"]));
     assert_snapshot!("unknown_command", world.see(&["instal"]));
+}
+
+#[test]
+fn shells_complete_every_command() {
+    let world = World::new();
+    let help = String::from_utf8(world.run(&["--help"]).stdout).expect("text");
+    let commands: Vec<&str> = help
+        .lines()
+        .skip_while(|line| *line != "Commands:")
+        .skip(1)
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| line.strip_prefix("  ")?.split([' ', ',']).next())
+        .filter(|name| !name.is_empty())
+        .collect();
+    assert!(
+        commands.contains(&"install") && commands.contains(&"completions"),
+        "{commands:?}"
+    );
+    for shell in ["bash", "zsh", "fish"] {
+        let output = world.run(&["completions", shell]);
+        assert!(output.status.success() && output.stderr.is_empty(), "{shell}");
+        let script = String::from_utf8(output.stdout).expect("text");
+        for text in commands.iter().copied().chain(["with-dependencies", "baton"]) {
+            assert!(script.contains(text), "{text} isn't completed in {shell}");
+        }
+        let file = world.path(shell);
+        fs::write(&file, script).expect("a script");
+        // Only a shell can tell whether it reads its script.
+        match Command::new(shell).arg("-n").arg(&file).output() {
+            Ok(checked) => assert!(
+                checked.status.success() && checked.stderr.is_empty(),
+                "{shell}: {}",
+                String::from_utf8_lossy(&checked.stderr)
+            ),
+            Err(error) => {
+                assert_ne!(shell, "bash", "bash is on every machine: {error}");
+                corpus::skipped(&format!("{shell} isn't there to read its completions"));
+            }
+        }
+    }
+    // What bash does with the words of a line.
+    let asked = "source ./bash; COMP_WORDS=(baton insta); COMP_CWORD=1; _baton baton insta baton; echo ${COMPREPLY[@]}";
+    let answer = Command::new("bash")
+        .args(["-c", asked])
+        .current_dir(world.path(""))
+        .output()
+        .expect("bash runs");
+    assert_eq!(String::from_utf8_lossy(&answer.stdout), "install\n");
+    assert_snapshot!("completions_of_no_shell", world.see(&["completions", "cmd"]));
 }
 
 #[test]

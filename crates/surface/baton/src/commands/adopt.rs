@@ -16,7 +16,7 @@ use kube::api::{Api, DeleteParams, DynamicObject, ListParams, PropagationPolicy}
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::{Value, json};
 
-use crate::cluster::refused;
+use crate::cluster::{lacks_kind, refused};
 use crate::commands::install::told as told_installed;
 use crate::extensions::Extensions;
 use crate::failure::Failure;
@@ -31,6 +31,9 @@ const CLASSIC: (&str, &str) = ("operators.coreos.com", "v1alpha1");
 
 /// The label by which OLM v0 knows the objects that it made for a ClusterServiceVersion.
 const OWNER_LABEL: &str = "olm.owner";
+
+/// The label that tells ClusterServiceVersions of one name apart: objects of the cluster are in no namespace.
+const OWNER_NAMESPACE_LABEL: &str = "olm.owner.namespace";
 
 /// The kinds that OLM v0 makes for a ClusterServiceVersion: group, version, kind, whether they are in a namespace.
 const MADE_BY_CLASSIC: [(&str, &str, &str, bool); 7] = [
@@ -158,10 +161,17 @@ impl Adopt {
     async fn read(&self, client: &Client, kind: &str, name: &str) -> Result<Value, Failure> {
         let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(CLASSIC.0, CLASSIC.1, kind));
         let objects: Api<DynamicObject> = Api::namespaced_with(client.clone(), &self.namespace, &resource);
-        let object = objects
-            .get(name)
-            .await
-            .map_err(|error| refused(&format!("read {kind} {}/{name}", self.namespace), error))?;
+        let object = objects.get(name).await.map_err(|error| match &error {
+            error if lacks_kind(error) => Failure::new(format!(
+                "the cluster has no {}: OLM v0 isn't on it, and there is nothing to take over; `baton install` installs a package",
+                resource.plural
+            )),
+            error if is_not_found(error) => Failure::new(format!(
+                "{kind} {}/{name} isn't there; `kubectl get {}.{} --all-namespaces` lists what there is",
+                self.namespace, resource.plural, CLASSIC.0
+            )),
+            _ => refused(&format!("read {kind} {}/{name}", self.namespace), error),
+        })?;
         let mut object = serde_json::to_value(object)?;
         object["apiVersion"] = json!(format!("{}/{}", CLASSIC.0, CLASSIC.1));
         object["kind"] = json!(kind);
@@ -176,7 +186,10 @@ impl Adopt {
         wanted: &[Value],
     ) -> Result<Vec<Value>, Failure> {
         let mut found = Vec::new();
-        let owned = ListParams::default().labels(&format!("{OWNER_LABEL}={service_version}"));
+        let owned = ListParams::default().labels(&format!(
+            "{OWNER_LABEL}={service_version},{OWNER_NAMESPACE_LABEL}={}",
+            self.namespace
+        ));
         for (group, version, kind, is_namespaced) in MADE_BY_CLASSIC {
             let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
             let objects: Api<DynamicObject> = if is_namespaced {
@@ -212,10 +225,12 @@ impl Adopt {
             propagation_policy: Some(PropagationPolicy::Orphan),
             ..DeleteParams::default()
         };
+        let extensions = Extensions::of(client.clone());
+        // Tried first: nothing goes before it is known that something can take its place.
+        extensions.create(extension, true).await?;
         for step in steps.iter().filter(|step| step.action == Action::DeleteAlone) {
             delete(client, step, &alone).await?;
         }
-        let extensions = Extensions::of(client.clone());
         let made = extensions.create(extension, false).await?;
         let installed = extensions.wait_installed(&made, self.wait, terminal).await?;
         // Only now: until the new ones are there, the operator works with these.

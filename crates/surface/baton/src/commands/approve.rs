@@ -1,13 +1,12 @@
 //! `baton approve`: the word that an extension with manual approval waits for.
 
-use api::{ClusterExtension, keys};
+use api::keys;
 use clap::Args;
-use kube::ResourceExt as _;
 use serde_json::json;
 
 use crate::cluster::ClusterAccess;
 use crate::commands::install::told;
-use crate::extensions::Extensions;
+use crate::extensions::{Extensions, waiting_version};
 use crate::failure::Failure;
 use crate::output::OutputFlag;
 use crate::runtime;
@@ -38,7 +37,7 @@ impl Approve {
             let extension = extensions.read(&self.name).await?;
             let version = match &self.version {
                 Some(version) => version.clone(),
-                None => waiting(&extension).ok_or_else(|| {
+                None => waiting_version(&extension).cloned().ok_or_else(|| {
                     Failure::new(format!(
                         "ClusterExtension {0:?} has no version that waits; see `baton plan {0}`, or name one with --version to \
                          approve it in advance",
@@ -55,9 +54,4 @@ impl Approve {
             self.output.print(terminal, &installed, told)
         })
     }
-}
-
-/// The version that the controller noted as waiting.
-fn waiting(extension: &ClusterExtension) -> Option<String> {
-    extension.annotations().get(keys::WAITING).cloned()
 }

@@ -1,17 +1,22 @@
 //! `baton get`: catalogs, extensions and their revisions, in the columns that the API server has for them.
 
+use apply::refusal::is_not_found;
 use clap::{Args, ValueEnum};
 use kube::Client;
 use serde_json::Value;
 
-use crate::cluster::{ClusterAccess, refused};
+use crate::cluster::{ClusterAccess, lacks_kind, refused};
 use crate::failure::Failure;
+use crate::known_names;
 use crate::output::{OutputFlag, columns};
 use crate::runtime;
 use crate::terminal::Terminal;
 
 /// What the API server is asked for so that it makes the columns itself.
 const AS_TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+
+/// Where OLM v1 is in the API.
+const API: &str = "/apis/olm.operatorframework.io/v1";
 
 /// Prints the catalogs, extensions or revisions of the cluster.
 #[derive(Args)]
@@ -76,8 +81,13 @@ pub(crate) async fn print(
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
     let path = match name {
-        Some(name) => format!("/apis/olm.operatorframework.io/v1/{plural}/{name}"),
-        None => format!("/apis/olm.operatorframework.io/v1/{plural}"),
+        Some(name) if is_name(name) => format!("{API}/{plural}/{name}"),
+        Some(name) => {
+            return Err(Failure::new(format!(
+                "{name:?} can't be the name of an object: names have lower-case letters, digits, '-' and '.'"
+            )));
+        }
+        None => format!("{API}/{plural}"),
     };
     let accept = if output.is_for_programs() {
         "application/json"
@@ -87,15 +97,47 @@ pub(crate) async fn print(
     let request = http::Request::get(path)
         .header(http::header::ACCEPT, accept)
         .body(Vec::new())?;
-    let answer: Value = client
-        .request(request)
-        .await
-        .map_err(|error| refused(&format!("read {plural}"), error))?;
+    let answer: Value = match (client.request(request).await, name) {
+        (Ok(answer), _) => answer,
+        (Err(error), Some(name)) if is_not_found(&error) && !lacks_kind(&error) => {
+            return Err(unknown(client, plural, name).await?);
+        }
+        (Err(error), _) => return Err(refused(&format!("read {plural}"), error)),
+    };
     if !output.is_for_programs() && answer["rows"].as_array().is_none_or(Vec::is_empty) {
-        terminal.remark(format!("no {plural} in this cluster"));
+        let next = match plural {
+            "clustercatalogs" => "`baton catalog add` adds one",
+            _ => "`baton install` makes one",
+        };
+        terminal.remark(format!("no {plural} in this cluster; {next}"));
         return Ok(());
     }
     output.print(terminal, &answer, table)
+}
+
+/// What is said of an object that isn't there.
+async fn unknown(client: Client, plural: &str, name: &str) -> Result<Failure, Failure> {
+    let request = http::Request::get(format!("{API}/{plural}")).body(Vec::new())?;
+    let list: Value = client
+        .request(request)
+        .await
+        .map_err(|error| refused(&format!("list {plural}"), error))?;
+    let items = list["items"].as_array().into_iter().flatten();
+    let names: Vec<String> = items
+        .filter_map(|item| item["metadata"]["name"].as_str().map(str::to_owned))
+        .collect();
+    let (kind, otherwise) = match plural {
+        "clustercatalogs" => ("ClusterCatalog", "`baton catalog add` adds one"),
+        "clusterextensions" => ("ClusterExtension", "`baton install` makes one"),
+        _ => ("ClusterObjectSet", "`baton install` makes one"),
+    };
+    Ok(known_names::unknown(kind, name, &names, otherwise))
+}
+
+/// Whether a text can be a name, so that it means nothing else in a path.
+fn is_name(text: &str) -> bool {
+    let may_be = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.');
+    text.bytes().all(may_be) && text.bytes().any(|byte| byte.is_ascii_alphanumeric())
 }
 
 /// A Table of the API server as text; columns of lower priority are left out, as kubectl does.

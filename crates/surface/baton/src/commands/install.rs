@@ -14,11 +14,12 @@ use clap::Args;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde_json::{Map, Value};
 
+use crate::catalogs;
 use crate::cluster::make_namespace;
-use crate::extensions::Extensions;
-use crate::failure::Failure;
+use crate::extensions::{Extensions, is_rolled_out, waiting_version};
+use crate::failure::{Failure, system_reason};
 use crate::observed_cluster::ObservationFlags;
-use crate::output::OutputFlag;
+use crate::output::{OutputFlag, yaml};
 use crate::runtime;
 use crate::terminal::Terminal;
 use crate::waiting::WaitFlags;
@@ -88,6 +89,9 @@ impl Install {
         let extension = self.extension()?;
         runtime::block_on(async {
             let client = self.observation.access.connect().await?;
+            if let Some(name) = &self.catalog {
+                catalogs::check_named(&client, name).await?;
+            }
             let namespace = extension.spec.namespace.clone();
             if !self.dry_run && !self.no_create_namespace && make_namespace(&client, &namespace).await? {
                 terminal.remark(format!("made the namespace {namespace}"));
@@ -99,11 +103,14 @@ impl Install {
             }
             let made = extensions.create(&extension, self.dry_run).await?;
             if self.dry_run {
-                return self.output.print(terminal, &made, |made| {
-                    goyaml::to_string(made).unwrap_or_default()
-                });
+                let for_people = yaml(&made)?;
+                return self.output.print(terminal, &made, |_| for_people);
             }
-            let installed = extensions.wait_installed(&made, self.wait, terminal).await?;
+            let installed = if self.manual_approval {
+                extensions.wait_approvable(&made, self.wait, terminal).await?
+            } else {
+                extensions.wait_installed(&made, self.wait, terminal).await?
+            };
             self.output.print(terminal, &installed, told)
         })
     }
@@ -175,24 +182,31 @@ pub(crate) fn only_catalog(name: &str) -> LabelSelector {
 /// What is installed, in a line for people.
 pub(crate) fn told(extension: &ClusterExtension) -> String {
     let name = extension.metadata.name.as_deref().unwrap_or_default();
-    match &extension.status.install {
-        Some(install) => format!(
+    match (&extension.status.install, waiting_version(extension)) {
+        (Some(install), _) if is_rolled_out(extension) => format!(
             "{name}: {} {} is installed in namespace {}\n",
             install.bundle.name, install.bundle.version, extension.spec.namespace
         ),
-        None => format!("{name}: asked for; see `baton status {name}`\n"),
+        (Some(install), _) => format!(
+            "{name}: asked for, and still at {}; see `baton status {name}`\n",
+            install.bundle.version
+        ),
+        (None, Some(version)) => {
+            format!("{name}: version {version} waits; let it come with `baton approve {name}`\n")
+        }
+        (None, None) => format!("{name}: asked for; see `baton status {name}`\n"),
     }
 }
 
 fn read_settings(file: &std::path::Path) -> Result<Map<String, Value>, Failure> {
     let named = |why: String| Failure::new(format!("cannot use the settings {}: {why}", file.display()));
     let size = std::fs::metadata(file)
-        .map_err(|error| named(error.to_string()))?
+        .map_err(|error| named(system_reason(&error)))?
         .len();
     if size > MAX_SETTINGS_BYTES {
         return Err(named(format!("{size} bytes are more than the API server takes")));
     }
-    let bytes = std::fs::read(file).map_err(|error| named(error.to_string()))?;
+    let bytes = std::fs::read(file).map_err(|error| named(system_reason(&error)))?;
     match goyaml::to_value(&bytes).map_err(|error| named(error.to_string()))? {
         Value::Object(settings) => Ok(settings),
         _ => Err(named(

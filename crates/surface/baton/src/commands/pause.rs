@@ -1,60 +1,69 @@
 //! `baton pause` and `baton resume`: an extension that stays as it is for a while.
 
-use api::keys;
+use api::{ClusterExtension, keys};
 use clap::Args;
 use serde_json::json;
 
 use crate::cluster::ClusterAccess;
 use crate::extensions::Extensions;
 use crate::failure::Failure;
+use crate::output::OutputFlag;
 use crate::runtime;
 use crate::terminal::Terminal;
 
 /// Keeps an extension at its version until `baton resume`; what is installed is still repaired.
 #[derive(Args)]
 pub(crate) struct Pause {
-    /// The extension
-    #[arg(value_name = "EXTENSION")]
-    name: String,
     #[command(flatten)]
-    access: ClusterAccess,
+    pausing: Pausing,
 }
 
 /// Lets a paused extension change its version again.
 #[derive(Args)]
 pub(crate) struct Resume {
+    #[command(flatten)]
+    pausing: Pausing,
+}
+
+#[derive(Args)]
+struct Pausing {
     /// The extension
     #[arg(value_name = "EXTENSION")]
     name: String,
     #[command(flatten)]
     access: ClusterAccess,
+    #[command(flatten)]
+    output: OutputFlag,
 }
 
 impl Pause {
     pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), Failure> {
-        set_paused(&self.access, &self.name, true)?;
-        terminal.remark(format!(
-            "{0} stays at its version; let it go on with `baton resume {0}`",
-            self.name
-        ));
-        Ok(())
+        let paused = self.pausing.set(Some("true"))?;
+        self.pausing.output.print(terminal, &paused, |_| {
+            format!(
+                "{0} stays at its version; let it go on with `baton resume {0}`\n",
+                self.pausing.name
+            )
+        })
     }
 }
 
 impl Resume {
     pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), Failure> {
-        set_paused(&self.access, &self.name, false)?;
-        terminal.remark(format!("{} follows its spec again", self.name));
-        Ok(())
+        let resumed = self.pausing.set(None)?;
+        self.pausing.output.print(terminal, &resumed, |_| {
+            format!("{} follows its spec again\n", self.pausing.name)
+        })
     }
 }
 
-fn set_paused(access: &ClusterAccess, name: &str, paused: bool) -> Result<(), Failure> {
-    runtime::block_on(async {
-        let extensions = Extensions::of(access.connect().await?);
-        extensions.read(name).await?;
-        let value = paused.then_some("true");
-        let change = json!({"metadata": {"annotations": {keys::PAUSE: value}}});
-        extensions.change(name, &change).await.map(drop)
-    })
+impl Pausing {
+    fn set(&self, value: Option<&str>) -> Result<ClusterExtension, Failure> {
+        runtime::block_on(async {
+            let extensions = Extensions::of(self.access.connect().await?);
+            extensions.read(&self.name).await?;
+            let change = json!({"metadata": {"annotations": {keys::PAUSE: value}}});
+            extensions.change(&self.name, &change).await
+        })
+    }
 }

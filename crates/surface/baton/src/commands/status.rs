@@ -1,19 +1,20 @@
 //! `baton status`: extensions as trees, down to the objects, with what each waits for.
 
 mod drawing;
-mod observation;
 
 use std::time::Duration;
 
 use api::{ClusterExtension, ClusterObjectSet};
 use clap::Args;
+use extension_controller::tree::{ExtensionTree, TreeError, TreeReader};
 use futures_util::{Stream, StreamExt as _};
 use kube::api::Api;
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Client, ResourceExt as _};
 
-use crate::cluster::ClusterAccess;
-use crate::extensions::Extensions;
+use crate::cluster::{ClusterAccess, refused};
+use crate::commands::up;
+use crate::extensions::{Extensions, is_rolled_out};
 use crate::failure::Failure;
 use crate::output::OutputFlag;
 use crate::runtime;
@@ -34,7 +35,7 @@ pub(crate) struct Status {
     /// Show archived revisions too
     #[arg(long)]
     archived: bool,
-    /// Go on, and show the tree again when something changes
+    /// Show the tree again whenever something changes, until everything is installed and available
     #[arg(short, long, conflicts_with = "output")]
     watch: bool,
     /// The namespace of the Secrets that keep the objects of revisions
@@ -49,24 +50,33 @@ pub(crate) struct Status {
 impl Status {
     pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), Failure> {
         runtime::block_on(async {
+            if self.name.is_none()
+                && !self.output.is_for_programs()
+                && let Some(up) = self.access.up().await
+            {
+                terminal.print(format!("{}\n", up::told(&up)).as_bytes())?;
+            }
             let client = self.access.connect().await?;
-            // Watching first: what changes while the tree is read must not be missed.
-            let mut changes = std::pin::pin!(changes(&client));
-            self.show(&client, terminal).await?;
-            if !self.watch {
-                return Ok(());
-            }
-            while changes.next().await.is_some() {
-                // Changes come in bursts: the tree is drawn when one is over.
-                while let Ok(Some(())) = tokio::time::timeout(REDRAW_AFTER, changes.next()).await {}
-                terminal.print(b"\n")?;
-                self.show(&client, terminal).await?;
-            }
-            Ok(())
+            self.draw(&client, terminal).await
         })
     }
 
-    async fn show(&self, client: &Client, terminal: &mut Terminal) -> Result<(), Failure> {
+    /// Draws the trees: once, or until nothing in them waits for anything.
+    async fn draw(&self, client: &Client, terminal: &mut Terminal) -> Result<(), Failure> {
+        // Watching first: what changes while the tree is read must not be missed.
+        let mut changes = std::pin::pin!(changes(client));
+        let mut is_ready = self.show(client, terminal).await?;
+        while self.watch && !is_ready && changes.next().await.is_some() {
+            // Changes come in bursts: the tree is drawn when one is over.
+            while let Ok(Some(())) = tokio::time::timeout(REDRAW_AFTER, changes.next()).await {}
+            terminal.print(b"\n")?;
+            is_ready = self.show(client, terminal).await?;
+        }
+        Ok(())
+    }
+
+    /// Shows the trees; returns whether nothing in them waits for anything.
+    async fn show(&self, client: &Client, terminal: &mut Terminal) -> Result<bool, Failure> {
         let extensions = Extensions::of(client.clone());
         let chosen = match &self.name {
             Some(name) => vec![extensions.read(name).await?],
@@ -75,14 +85,41 @@ impl Status {
         if chosen.is_empty() {
             terminal.remark("no extension is installed; `baton catalog search` shows what there is, `baton install` installs it");
         }
-        let observer = observation::Observer::new(client.clone(), self.system_namespace.clone());
+        let reader = TreeReader::new(client.clone(), self.system_namespace.clone());
         let mut trees = Vec::with_capacity(chosen.len());
         for extension in &chosen {
-            trees.push(observer.observe(extension, self.archived).await?);
+            trees.push(reader.read(extension, self.archived).await.map_err(unread)?);
         }
         self.output.print(terminal, &trees, |trees| {
             trees.iter().map(|tree| drawing::draw(tree, self.all)).collect()
-        })
+        })?;
+        Ok(!chosen.is_empty()
+            && chosen.iter().all(is_rolled_out)
+            && trees.iter().all(ExtensionTree::is_available))
+    }
+}
+
+/// Draws an extension whenever something changes, until it is installed and available.
+pub(crate) async fn follow(client: &Client, name: &str, terminal: &mut Terminal) -> Result<(), Failure> {
+    let status = Status {
+        name: Some(name.to_owned()),
+        all: false,
+        archived: false,
+        watch: true,
+        system_namespace: api::keys::SYSTEM_NAMESPACE.to_owned(),
+        access: ClusterAccess::default(),
+        output: OutputFlag::default(),
+    };
+    status.draw(client, terminal).await
+}
+
+fn unread(error: TreeError) -> Failure {
+    match error {
+        TreeError::Revisions { extension, source } => refused(
+            &format!("list the revisions of ClusterExtension {extension:?}"),
+            *source,
+        ),
+        TreeError::Object(error) => Failure::from(error),
     }
 }
 

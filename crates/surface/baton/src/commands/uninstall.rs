@@ -7,6 +7,7 @@ use serde_json::json;
 use crate::cluster::ClusterAccess;
 use crate::extensions::Extensions;
 use crate::failure::Failure;
+use crate::output::OutputFlag;
 use crate::runtime;
 use crate::terminal::Terminal;
 use crate::waiting::WaitFlags;
@@ -24,6 +25,8 @@ pub(crate) struct Uninstall {
     wait: WaitFlags,
     #[command(flatten)]
     access: ClusterAccess,
+    #[command(flatten)]
+    output: OutputFlag,
 }
 
 /// What stays in the cluster.
@@ -50,11 +53,23 @@ impl Uninstall {
             }
             extensions.delete(&self.name).await?;
             extensions.wait_gone(&self.name, self.wait).await?;
-            terminal.remark(format!(
-                "{} is gone; the namespace {} stays",
-                self.name, extension.spec.namespace
-            ));
-            Ok(())
+            self.output.print(terminal, &extension, |extension| {
+                let (name, namespace) = (&self.name, &extension.spec.namespace);
+                let stays = match self.keep {
+                    None => format!("the namespace {namespace} stays"),
+                    Some(Keep::Crds) => {
+                        format!("its definitions with their resources and the namespace {namespace} stay")
+                    }
+                    Some(Keep::Everything) => {
+                        format!("what it installed into the namespace {namespace} stays, and nobody looks after it")
+                    }
+                };
+                if self.wait.is_declined() {
+                    format!("{name} is being removed, see `baton status {name}`; {stays}\n")
+                } else {
+                    format!("{name} is gone; {stays}\n")
+                }
+            })
         })
     }
 }

@@ -4,6 +4,7 @@ use api::cluster_extension::UpgradeConstraintPolicy;
 use clap::Args;
 use serde_json::{Value, json};
 
+use crate::catalogs;
 use crate::cluster::ClusterAccess;
 use crate::commands::install::{only_catalog, told};
 use crate::extensions::Extensions;
@@ -45,7 +46,11 @@ pub(crate) struct Upgrade {
 impl Upgrade {
     pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), Failure> {
         runtime::block_on(async {
-            let extensions = Extensions::of(self.access.connect().await?);
+            let client = self.access.connect().await?;
+            if let Some(name) = self.catalog.as_ref().filter(|name| !name.is_empty()) {
+                catalogs::check_named(&client, name).await?;
+            }
+            let extensions = Extensions::of(client);
             let now = extensions.read(&self.name).await?;
             let wanted = extensions.change(&self.name, &self.change()).await?;
             if wanted.metadata.generation == now.metadata.generation {

@@ -2,6 +2,7 @@
 
 mod ownership;
 
+use apply::refusal::is_not_found;
 use clap::Args;
 use kube::api::{Api, DynamicObject};
 use kube::core::ApiResource;
@@ -40,7 +41,7 @@ impl Why {
                 ))
             })?;
             let (resource, scope) = find_kind(&client, kind).await?;
-            let objects: Api<DynamicObject> = match scope {
+            let objects: Api<DynamicObject> = match &scope {
                 Scope::Cluster => Api::all_with(client.clone(), &resource),
                 Scope::Namespaced => {
                     let namespace = self
@@ -50,10 +51,25 @@ impl Why {
                     Api::namespaced_with(client.clone(), namespace, &resource)
                 }
             };
-            let object = objects
-                .get(name)
-                .await
-                .map_err(|error| refused(&format!("read {} {name:?}", resource.kind), error))?;
+            let object = objects.get(name).await.map_err(|error| {
+                if !is_not_found(&error) {
+                    return refused(&format!("read {} {name:?}", resource.kind), error);
+                }
+                let (place, next) = match (scope, &self.namespace) {
+                    (Scope::Cluster, _) => (String::new(), String::new()),
+                    (Scope::Namespaced, Some(namespace)) => {
+                        (format!(" in namespace {namespace}"), String::new())
+                    }
+                    (Scope::Namespaced, None) => (
+                        format!(" in namespace {}", client.default_namespace()),
+                        ", or name another namespace with -n".to_owned(),
+                    ),
+                };
+                Failure::new(format!(
+                    "{} {name:?} isn't there{place}; `kubectl get {}` lists those that are{next}",
+                    resource.kind, resource.plural
+                ))
+            })?;
             let ownership = ownership::trace(&client, &resource, &object).await?;
             self.output.print(terminal, &ownership, ownership::told)
         })

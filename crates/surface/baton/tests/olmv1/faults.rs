@@ -9,7 +9,7 @@ use crate::conditions::{Says, holds};
 use crate::images::Entry;
 use crate::leftovers::is_tidy;
 use crate::network_faults::{Liar, Trickle};
-use crate::processes::{Server, Stage};
+use crate::processes::Server;
 use crate::reference::Reference;
 use crate::scenario::{Extension, Scenario};
 use crate::update::versions;
@@ -143,9 +143,8 @@ pub(crate) async fn a_registry_that_lies_is_not_believed(server: Server) -> Outc
 }
 
 /// The API server is killed and started again, while a rollout is under way and between its steps.
-pub(crate) async fn a_server_that_restarts_loses_nothing() -> Outcome {
-    let stage = Stage::start().await?;
-    let told = alone(Server::Stage(stage), "restart").await?;
+pub(crate) async fn a_server_that_restarts_loses_nothing(server: Server) -> Outcome {
+    let told = alone(server, "restart").await?;
     let Server::Stage(stage) = &told.world.server else {
         return Err("there is nothing to restart".to_owned());
     };

@@ -21,8 +21,16 @@ const MOST_WRITES: usize = 120;
 /// How long a write may be waited for before a rollout counts as over.
 const QUIET: Duration = Duration::from_secs(5);
 
-/// Kills at every write of an installation and at every write of an upgrade.
-pub(crate) async fn a_rollout_survives_every_kill(server: Server, step: usize) -> Outcome {
+/// How many writes lie between two kills; `BATON_KILL_STEP=1` kills at every one, which takes minutes. The tests of the
+/// crates `apply` and `extension-controller` kill at every write within one process.
+fn kill_step() -> usize {
+    let step = std::env::var("BATON_KILL_STEP").ok();
+    step.and_then(|step| step.parse().ok()).unwrap_or(8).max(1)
+}
+
+/// Kills at every write of an installation and at every write of an upgrade, or at as many of them as there is time for.
+pub(crate) async fn a_rollout_survives_every_kill(server: Server) -> Outcome {
+    let step = kill_step();
     let world = alone(server, "kills").await?.world;
     let mut number = 1;
     let mut are_over = [false, false];

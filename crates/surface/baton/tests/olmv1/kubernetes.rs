@@ -201,10 +201,15 @@ impl Kubernetes {
 
     /// Deletes an object; its dependents go by themselves.
     pub(crate) async fn delete(&self, reference: &Reference) -> Result<(), String> {
+        self.delete_with(reference, "Background").await
+    }
+
+    /// Deletes an object, and says what is to become of its dependents.
+    pub(crate) async fn delete_with(&self, reference: &Reference, propagation: &str) -> Result<(), String> {
         let request = self
             .request(Method::DELETE, &reference.path())
             .header("Content-Type", "application/json")
-            .body(json!({"propagationPolicy": "Background"}).to_string());
+            .body(json!({"propagationPolicy": propagation}).to_string());
         let answer = self.send(request).await?;
         answer.successful(&format!("cannot delete {reference}")).map(drop)
     }

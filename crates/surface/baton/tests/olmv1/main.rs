@@ -7,12 +7,14 @@
 //! ```
 //!
 //! The scenarios are those of upstream's end-to-end suite, by their numbers, and a few more. Each is told once and runs
-//! on both servers; all of them share a cluster and differ by the names that they use.
+//! on both servers; most of them share a cluster and differ by the names that they use, and those that kill, stop or
+//! replace processes have a cluster for themselves. Most of the time is waited, so that all of it runs at the same time.
 
 mod access;
 mod additions;
 mod bundles;
 mod certificates;
+mod commands;
 mod conditions;
 mod demonstrations;
 mod documentation;
@@ -31,16 +33,15 @@ mod reference;
 mod runner;
 mod scenario;
 mod secrets;
+mod terminal;
 mod update;
 mod webhook_server;
 mod webhooks;
 mod workloads;
 mod world;
 
-use certificates::CertificateManager;
-use processes::Server;
-use runner::{Case, cases, run};
-use world::World;
+use processes::Kind;
+use runner::{Case, Story, cases, hold, stories};
 
 /// Those that can share a cluster.
 const SCENARIOS: &[Case] = &cases![
@@ -119,118 +120,31 @@ const SCENARIOS: &[Case] = &cases![
     "thief": faults::a_bundle_may_not_take_from_another,
 ];
 
-/// Those whose webhooks are asked about other people's objects.
-const WEBHOOKS: &[Case] = &cases![
-    "6": webhooks::an_operator_with_webhooks_converts_and_refuses,
-    "64": webhooks::an_operator_adds_a_container_to_pods,
+/// Those that have a cluster for themselves; the longest first.
+const STORIES: &[Story] = &stories![
+    "kills": kills::a_rollout_survives_every_kill,
+    "commands": commands::the_commands_say_what_they_do,
+    "webhooks": webhooks::operators_with_webhooks_work,
+    "53": operation::another_process_takes_over,
+    "gone": faults::a_registry_that_is_gone_holds_up_only_what_is_new,
+    "65": operation::a_newer_release_goes_on,
+    "54": operation::a_proxy_that_is_gone_is_told,
+    "55": operation::requests_go_through_the_proxy,
+    "slow": faults::a_slow_registry_holds_up_nobody_else,
+    "lies": faults::a_registry_that_lies_is_not_believed,
 ];
 
-/// Starts the controllers on a server.
-async fn world_on(server: Server) -> World {
-    World::on(server)
-        .await
-        .unwrap_or_else(|reason| panic!("no controllers: {reason}"))
-}
-
-/// Starts the embedded server.
-async fn stage() -> Server {
-    Server::stage()
-        .await
-        .unwrap_or_else(|reason| panic!("no stage: {reason}"))
-}
-
-/// Starts the real server, where there is one.
-async fn kubernetes(arguments: Vec<String>) -> Option<Server> {
-    Server::real(arguments)
-        .await
-        .unwrap_or_else(|reason| panic!("no Kubernetes: {reason}"))
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_scenarios_hold_on_stage() {
-    run(world_on(stage().await).await, SCENARIOS).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_scenarios_hold_on_kubernetes() {
-    let Some(server) = kubernetes(Vec::new()).await else {
-        return;
-    };
-    run(world_on(server).await, SCENARIOS).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn operators_with_webhooks_work_on_stage() {
-    let world = world_on(stage().await).await;
-    let _manager = CertificateManager::start(&world.kubernetes)
-        .await
-        .expect("certificates");
-    run(world, WEBHOOKS).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn operators_with_webhooks_work_on_kubernetes() {
-    // Nobody carries what is sent to the address of a Service; the addresses of its Pods are of this machine.
-    let arguments = vec!["--enable-aggregator-routing=true".to_owned()];
-    let Some(server) = kubernetes(arguments).await else {
-        return;
-    };
-    let world = world_on(server).await;
-    let _manager = CertificateManager::start(&world.kubernetes)
-        .await
-        .expect("certificates");
-    run(world, WEBHOOKS).await;
-}
-
-/// Fails with the reason of a story that doesn't hold.
-fn holds(outcome: Result<(), String>) {
-    if let Err(reason) = outcome {
-        panic!("{reason}");
-    }
-}
-
-/// Tells a story on both servers.
-macro_rules! on_both_servers {
-    ($($module:ident :: $story:ident),* $(,)?) => {$(
-        mod $story {
-            #[tokio::test(flavor = "multi_thread")]
-            async fn on_stage() {
-                super::holds(crate::$module::$story(super::stage().await).await);
-            }
-
-            #[tokio::test(flavor = "multi_thread")]
-            async fn on_kubernetes() {
-                if let Some(server) = super::kubernetes(Vec::new()).await {
-                    super::holds(crate::$module::$story(server).await);
-                }
-            }
-        }
-    )*};
-}
-
-on_both_servers![
-    operation::another_process_takes_over,
-    operation::a_newer_release_goes_on,
-    operation::a_proxy_that_is_gone_is_told,
-    operation::requests_go_through_the_proxy,
-    faults::a_registry_that_is_gone_holds_up_only_what_is_new,
-    faults::a_slow_registry_holds_up_nobody_else,
-    faults::a_registry_that_lies_is_not_believed,
+/// Those that only the embedded server can be told of.
+const STAGE_STORIES: &[Story] = &stories![
+    "restart": faults::a_server_that_restarts_loses_nothing,
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_restarts_loses_nothing() {
-    holds(faults::a_server_that_restarts_loses_nothing().await);
-}
-
-/// How many writes lie between two kills; `BATON_KILL_STEP=1` kills at every one, which takes minutes. The tests of the
-/// crates `apply` and `extension-controller` kill at every write within one process.
-fn kill_step() -> usize {
-    let step = std::env::var("BATON_KILL_STEP").ok();
-    step.and_then(|step| step.parse().ok()).unwrap_or(8)
+async fn olm_v1_works_on_stage() {
+    hold(Kind::Stage, SCENARIOS, &[STORIES, STAGE_STORIES]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rollout_survives_every_kill() {
-    holds(kills::a_rollout_survives_every_kill(stage().await, kill_step().max(1)).await);
+async fn olm_v1_works_on_kubernetes() {
+    hold(Kind::Kubernetes, SCENARIOS, &[STORIES]).await;
 }

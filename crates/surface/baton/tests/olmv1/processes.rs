@@ -27,29 +27,55 @@ pub(crate) enum Server {
     Real(Box<RealCluster>),
 }
 
-impl Server {
-    /// Starts the embedded server.
-    pub(crate) async fn stage() -> Result<Self, String> {
-        Stage::start().await.map(Self::Stage)
+/// Which of the two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The embedded server.
+    Stage,
+    /// The real one.
+    Kubernetes,
+}
+
+impl Kind {
+    /// Whether its programs are there; says so where they aren't, and fails where they have to be.
+    pub(crate) fn is_there(self) -> bool {
+        if self == Self::Stage {
+            return true;
+        }
+        let Err(reason) = Binaries::locate() else {
+            return true;
+        };
+        assert!(std::env::var_os("BATON_REQUIRE_REAL").is_none(), "{reason}");
+        corpus::skipped(&reason.to_string());
+        false
     }
 
-    /// Starts the real one; `None`, after a word about it, where its programs aren't there.
-    pub(crate) async fn real(apiserver_arguments: Vec<String>) -> Result<Option<Self>, String> {
-        if let Err(reason) = Binaries::locate() {
-            if std::env::var_os("BATON_REQUIRE_REAL").is_some() {
-                return Err(reason.to_string());
+    /// Starts a server.
+    pub(crate) async fn start(self) -> Result<Server, String> {
+        match self {
+            Self::Stage => Stage::start().await.map(Server::Stage),
+            Self::Kubernetes => {
+                let options = Options {
+                    // Nobody carries what is sent to the address of a Service; the addresses of its Pods are of this
+                    // machine.
+                    apiserver_arguments: vec!["--enable-aggregator-routing=true".to_owned()],
+                    ..Options::default()
+                };
+                let cluster = RealCluster::start(options).await;
+                let cluster = cluster.map_err(|error| error.to_string())?;
+                Ok(Server::Real(Box::new(cluster)))
             }
-            corpus::skipped(&reason.to_string());
-            return Ok(None);
         }
-        let options = Options {
-            apiserver_arguments,
-            ..Options::default()
-        };
-        let cluster = RealCluster::start(options)
-            .await
-            .map_err(|error| error.to_string())?;
-        Ok(Some(Self::Real(Box::new(cluster))))
+    }
+}
+
+impl Server {
+    /// Which of the two it is.
+    pub(crate) fn kind(&self) -> Kind {
+        match self {
+            Self::Stage(_) => Kind::Stage,
+            Self::Real(_) => Kind::Kubernetes,
+        }
     }
 
     /// Where the administrator's kubeconfig is.

@@ -1,10 +1,13 @@
-//! Runs scenarios together in one world and says which of them don't hold.
+//! Runs scenarios and stories at the same time and says which of them don't hold.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use futures_util::{StreamExt as _, stream};
+
+use crate::processes::{Kind, Server};
 use crate::scenario::Scenario;
 use crate::world::World;
 
@@ -14,9 +17,12 @@ const SELECTION: &str = "BATON_SCENARIOS";
 /// The longest that a name of Kubernetes can be made of: the ids of scenarios stand in labels and names.
 const LONGEST_NUMBER: usize = 8;
 
+/// How many clusters are there at once beside the shared one: stories wait much, but each takes memory.
+const CLUSTERS_AT_ONCE: usize = 2;
+
 type Told = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
 
-/// A scenario that can be run.
+/// A scenario that can be run in a world that it shares with others.
 pub(crate) struct Case {
     /// Its number among upstream's; those without one are baton's own.
     number: &'static str,
@@ -24,9 +30,22 @@ pub(crate) struct Case {
     tell: fn(Scenario) -> Told,
 }
 
+/// A story that has a server for itself.
+pub(crate) struct Story {
+    number: &'static str,
+    name: &'static str,
+    tell: fn(Server) -> Told,
+}
+
 impl Case {
     pub(crate) const fn new(number: &'static str, name: &'static str, tell: fn(Scenario) -> Told) -> Self {
         assert!(number.len() <= LONGEST_NUMBER, "a number is short");
+        Self { number, name, tell }
+    }
+}
+
+impl Story {
+    pub(crate) const fn new(number: &'static str, name: &'static str, tell: fn(Server) -> Told) -> Self {
         Self { number, name, tell }
     }
 }
@@ -43,21 +62,106 @@ macro_rules! cases {
 }
 pub(crate) use cases;
 
-/// Runs the scenarios at the same time and fails with the stories of those that don't hold.
-pub(crate) async fn run(world: World, cases: &[Case]) {
-    let selection = std::env::var(SELECTION).unwrap_or_default();
-    let chosen: Vec<&str> = selection.split(',').filter(|word| !word.is_empty()).collect();
-    let is_chosen = |case: &Case| {
-        chosen.is_empty()
-            || chosen
-                .iter()
-                .any(|word| *word == case.number || case.name.contains(word))
+/// Lists stories: their numbers and the functions that tell them.
+macro_rules! stories {
+    ($($number:literal: $module:ident :: $name:ident),* $(,)?) => {
+        [$($crate::runner::Story::new(
+            $number,
+            stringify!($name),
+            |server| Box::pin($crate::$module::$name(server)),
+        )),*]
     };
+}
+pub(crate) use stories;
+
+/// Returns whether somebody wants to run a scenario; without a word of it, all are wanted.
+fn is_wanted(number: &str, name: &str) -> bool {
+    let selection = std::env::var(SELECTION).unwrap_or_default();
+    let mut words = selection.split(',').filter(|word| !word.is_empty()).peekable();
+    words.peek().is_none() || words.any(|word| word == number || name.contains(word))
+}
+
+/// Runs scenarios in one world and stories in worlds of their own, all at the same time, and fails with those that don't
+/// hold.
+pub(crate) async fn hold(kind: Kind, scenarios: &[Case], stories: &[&[Story]]) {
+    if !kind.is_there() {
+        return;
+    }
+    let begun = Instant::now();
+    let scenarios: Vec<&Case> = scenarios
+        .iter()
+        .filter(|case| is_wanted(case.number, case.name))
+        .collect();
+    let together = async {
+        if scenarios.is_empty() {
+            return Vec::new();
+        }
+        match world_on(kind).await {
+            Ok(world) => told_together(world, scenarios).await,
+            Err(reason) => vec![reason],
+        }
+    };
+    let stories = stories.iter().copied().flatten();
+    let stories: Vec<_> = stories
+        .filter(|story| is_wanted(story.number, story.name))
+        .map(|story| told_alone(kind, story, begun))
+        .collect();
+    let alone = stream::iter(stories).buffer_unordered(CLUSTERS_AT_ONCE).collect();
+    let (mut failures, alone): (_, Vec<Option<String>>) = tokio::join!(together, alone);
+    failures.extend(alone.into_iter().flatten());
+    assert!(
+        failures.is_empty(),
+        "{} scenarios don't hold:\n\n{}",
+        failures.len(),
+        failures.join("\n\n")
+    );
+}
+
+async fn world_on(kind: Kind) -> Result<World, String> {
+    World::on(kind.start().await?).await
+}
+
+/// Tells a story on a server of its own; returns why it doesn't hold.
+async fn told_alone(kind: Kind, story: &Story, begun: Instant) -> Option<String> {
+    let server = match kind.start().await {
+        Ok(server) => server,
+        Err(reason) => return Some(format!("{}: no server: {reason}", story.name)),
+    };
+    let task = tokio::spawn((story.tell)(server));
+    let outcome = task.await.unwrap_or_else(|panic| Err(panic.to_string()));
+    report(kind, story.number, story.name, outcome, begun.elapsed())
+}
+
+/// Says how a scenario ended; returns why it doesn't hold.
+fn report(
+    kind: Kind,
+    number: &str,
+    name: &str,
+    outcome: Result<(), String>,
+    elapsed: Duration,
+) -> Option<String> {
+    match outcome {
+        Ok(()) => {
+            eprintln!("{kind:?} {number:>8} {name} ({:.1} s)", elapsed.as_secs_f32());
+            None
+        }
+        Err(reason) => {
+            eprintln!("{kind:?} {number:>8} {name} FAILED");
+            Some(format!("{number} {name}\n    {reason}"))
+        }
+    }
+}
+
+/// Runs scenarios in one world at the same time; returns the stories of those that don't hold.
+pub(crate) async fn told_together<'a>(
+    world: World,
+    cases: impl IntoIterator<Item = &'a Case>,
+) -> Vec<String> {
     let world = Arc::new(world);
+    let kind = world.server.kind();
     let begun = Instant::now();
     let running: Vec<_> = cases
-        .iter()
-        .filter(|case| is_chosen(case))
+        .into_iter()
         .map(|case| {
             let scenario = Scenario {
                 world: Arc::clone(&world),
@@ -71,30 +175,19 @@ pub(crate) async fn run(world: World, cases: &[Case]) {
             (case, task)
         })
         .collect();
-    let count = running.len();
     let mut failures = Vec::new();
     for (case, task) in running {
-        let outcome = match task.await {
-            Ok((Ok(()), elapsed)) => {
-                eprintln!(
-                    "{:>4} {} ({:.1} s)",
-                    case.number,
-                    case.name,
-                    elapsed.as_secs_f32()
-                );
-                continue;
-            }
-            Ok((Err(reason), _)) => reason,
-            Err(panic) => panic.to_string(),
+        let (outcome, elapsed) = match task.await {
+            Ok(told) => told,
+            Err(panic) => (Err(panic.to_string()), begun.elapsed()),
         };
-        eprintln!("{:>4} {} FAILED", case.number, case.name);
-        failures.push(format!("{} {}\n    {outcome}", case.number, case.name));
+        failures.extend(report(kind, case.number, case.name, outcome, elapsed));
     }
-    assert!(
-        failures.is_empty(),
-        "{} of {count} scenarios don't hold:\n\n{}\n\nthe last words of the controllers:\n{}",
-        failures.len(),
-        failures.join("\n\n"),
-        world.controllers.last_words(60)
-    );
+    if !failures.is_empty() {
+        failures.push(format!(
+            "the last words of the controllers:\n{}",
+            world.controllers.last_words(60)
+        ));
+    }
+    failures
 }

@@ -7,13 +7,35 @@ use base64::Engine as _;
 use serde_json::{Value, json};
 
 use crate::bundles::{Contents, Files};
+use crate::certificates::CertificateManager;
 use crate::images::Entry;
 use crate::kubernetes::PATIENCE;
+use crate::processes::Server;
 use crate::reference::Reference;
+use crate::runner::{Case, cases, told_together};
 use crate::scenario::Scenario;
 use crate::webhook_server::{Answer, Reserved, WebhookServer, leads_here};
+use crate::world::World;
 
 type Outcome = Result<(), String>;
+
+/// Those whose webhooks are asked about other people's objects.
+const SCENARIOS: &[Case] = &cases![
+    "6": webhooks::an_operator_with_webhooks_converts_and_refuses,
+    "64": webhooks::an_operator_adds_a_container_to_pods,
+];
+
+/// Both, in a cluster where nobody else's objects are asked about.
+pub(crate) async fn operators_with_webhooks_work(server: Server) -> Outcome {
+    let world = World::on(server).await?;
+    let _manager = CertificateManager::start(&world.kubernetes).await?;
+    let failures = told_together(world, SCENARIOS).await;
+    if failures.is_empty() {
+        Ok(())
+    } else {
+        Err(failures.join("\n\n"))
+    }
+}
 
 /// Reads a bundle and moves its webhooks to a port of the test.
 fn bundle(folder: &Path, port: u16) -> Result<Files, String> {

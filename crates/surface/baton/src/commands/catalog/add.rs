@@ -9,7 +9,7 @@ use futures_util::TryStreamExt as _;
 use kube::api::{Api, PostParams};
 use kube::runtime::{WatchStreamExt as _, watcher};
 
-use crate::cluster::{ClusterAccess, refused};
+use crate::cluster::{ClusterAccess, FIELD_MANAGER, refused};
 use crate::failure::Failure;
 use crate::output::OutputFlag;
 use crate::runtime;
@@ -53,7 +53,11 @@ impl Add {
         let catalog = self.catalog()?;
         runtime::block_on(async {
             let catalogs: Api<ClusterCatalog> = Api::all(self.access.connect().await?);
-            let made = match catalogs.create(&PostParams::default(), &catalog).await {
+            let parameters = PostParams {
+                field_manager: Some(FIELD_MANAGER.to_owned()),
+                ..PostParams::default()
+            };
+            let made = match catalogs.create(&parameters, &catalog).await {
                 Err(error) if is_already_there(&error) => {
                     return Err(Failure::new(format!(
                         "ClusterCatalog {0:?} is there already; remove it with `baton catalog remove {0}`, or choose another name",
@@ -69,14 +73,29 @@ impl Add {
             }
             let waiting = wait_served(&catalogs, &self.name, terminal);
             let served = tokio::time::timeout(self.wait.patience(), waiting).await;
-            let served = served.map_err(|_| {
-                Failure::new(format!(
-                    "ClusterCatalog {0:?} isn't served after {1} s; the cluster goes on trying: see `baton get catalogs {0} -o yaml`",
-                    self.name,
-                    self.wait.patience().as_secs()
-                ))
-            })??;
+            let served = match served {
+                Ok(served) => served?,
+                Err(_) => return Err(self.unserved(&catalogs).await),
+            };
             self.output.print(terminal, &served, told)
+        })
+    }
+
+    /// What is said of a catalog that isn't served in time.
+    async fn unserved(&self, catalogs: &Api<ClusterCatalog>) -> Failure {
+        let (name, seconds) = (&self.name, self.wait.patience().as_secs());
+        let seen = catalogs.get_opt(name).await.ok().flatten();
+        let is_seen = seen.is_some_and(|catalog| !catalog.status.conditions.is_empty());
+        Failure::new(if is_seen {
+            format!(
+                "ClusterCatalog {name:?} isn't served after {seconds} s; the cluster goes on trying: see `baton get catalogs \
+                 {name} -o yaml`, or remove it with `baton catalog remove {name}`"
+            )
+        } else {
+            format!(
+                "no controller has looked at ClusterCatalog {name:?} for {seconds} s: is `baton controllers` running? It is \
+                 served as soon as it is; `baton catalog remove {name}` takes it back"
+            )
         })
     }
 
@@ -129,7 +148,7 @@ impl Add {
 }
 
 /// Waits until a catalog is served, and says on the way what keeps it.
-async fn wait_served(
+pub(crate) async fn wait_served(
     catalogs: &Api<ClusterCatalog>,
     name: &str,
     terminal: &mut Terminal,

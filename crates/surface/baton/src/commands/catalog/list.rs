@@ -47,6 +47,12 @@ impl List {
                 get::print(client, "clustercatalogs", None, self.output, terminal).await
             });
         };
+        if self.output.is_for_programs() {
+            return Err(Failure::new(format!(
+                "-o is for the catalogs of a cluster; all that one catalog has is printed for programs by: baton catalog render \
+                 {source} -o json"
+            )));
+        }
         let images = Images::open(&self.images, PolicySource::Optional, terminal.bars())?;
         let catalog = runtime::block_on(images.read_catalog(source))?;
         let package = self.package.as_deref();

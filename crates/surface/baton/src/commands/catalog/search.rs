@@ -5,11 +5,11 @@ use catalog::store::Store;
 use clap::Args;
 use extension_controller::catalogs::Catalogs as _;
 use kube::ResourceExt as _;
-use resolve::package::{Bundle, Package, Releases};
-use resolve::resolution::preference;
+use resolve::package::{Package, Releases};
+use resolve::search::{hits, latest};
 use serde::Serialize;
-use serde_json::Value;
 
+use crate::catalogs;
 use crate::failure::Failure;
 use crate::observed_cluster::{self, ObservationFlags};
 use crate::output::{OutputFlag, columns};
@@ -48,8 +48,13 @@ impl Search {
     pub(super) fn run(self, terminal: &mut Terminal) -> Result<(), Failure> {
         runtime::block_on(async {
             let observer = observed_cluster::observe(&self.observation, terminal).await?;
+            let known = observer.index.catalogs();
+            let names: Vec<String> = known.iter().map(|catalog| catalog.name_any()).collect();
+            if let Some(wanted) = self.catalog.as_ref().filter(|wanted| !names.contains(wanted)) {
+                return Err(catalogs::not_among(wanted, &names));
+            }
             let mut found = Vec::new();
-            for catalog in observer.index.catalogs() {
+            for catalog in known {
                 let name = catalog.name_any();
                 if self.catalog.as_ref().is_some_and(|wanted| *wanted != name) {
                     continue;
@@ -62,7 +67,14 @@ impl Search {
             }
             found.sort_by(|one, other| (&one.package, &one.catalog).cmp(&(&other.package, &other.catalog)));
             if found.is_empty() {
-                terminal.remark("no package was found; `baton catalog list` shows the catalogs, `baton catalog add` adds one");
+                terminal.remark(match (names.is_empty(), &self.text) {
+                    (true, _) => "there is no catalog yet; `baton catalog add` adds one".to_owned(),
+                    (false, None) => "no package was found; `baton catalog list` shows how the catalogs are".to_owned(),
+                    (false, Some(text)) => format!(
+                        "no package has {text:?} in its name or description; `baton catalog search` shows all, `baton catalog add` \
+                         adds a catalog"
+                    ),
+                });
             }
             self.output.print(terminal, &found, |found| {
                 if found.is_empty() {
@@ -75,52 +87,25 @@ impl Search {
     }
 
     fn find(&self, catalog: &ClusterCatalog, store: &Store) -> Result<Vec<Found>, Failure> {
-        let text = self.text.as_ref().map(|text| text.to_lowercase());
         let mut found = Vec::new();
-        for meta in store.packages() {
-            let described: Value = serde_json::from_slice(meta.blob()?)?;
-            let holds = |field: &str, text: &str| {
-                described[field]
-                    .as_str()
-                    .is_some_and(|value| value.to_lowercase().contains(text))
-            };
-            if text
-                .as_ref()
-                .is_some_and(|text| !holds("name", text) && !holds("description", text))
-            {
-                continue;
-            }
-            let Some(package) = Package::read(store, meta.name(), Releases::Stated)? else {
+        for hit in hits(store, self.text.as_deref().unwrap_or_default())? {
+            let Some(package) = Package::read(store, &hit.package, Releases::Stated)? else {
                 continue;
             };
-            let best = package
-                .bundles
-                .iter()
-                .min_by(|one, other| preference(&package, one, other));
             found.push(Found {
-                package: meta.name().to_owned(),
+                package: hit.package,
                 catalog: catalog.name_any(),
-                default_channel: described["defaultChannel"]
-                    .as_str()
-                    .unwrap_or_default()
-                    .to_owned(),
+                default_channel: hit.default_channel,
                 channels: package
                     .channels
                     .iter()
                     .map(|channel| channel.name.clone())
                     .collect(),
-                latest: best.map(version_text).unwrap_or_default(),
+                latest: latest(&package),
                 versions: package.bundles.len(),
             });
         }
         Ok(found)
-    }
-}
-
-fn version_text(bundle: &Bundle) -> String {
-    match &bundle.version {
-        Ok(version) => version.to_build_metadata().to_string(),
-        Err(_) => String::new(),
     }
 }
 

@@ -4,8 +4,7 @@ use std::fmt::Write as _;
 
 use api::cluster_object_set::LifecycleState;
 use api::condition::Condition;
-
-use super::observation::{ExtensionTree, ObjectState, PhaseTree, RevisionTree, State};
+use extension_controller::tree::{ExtensionTree, ObjectState, PhaseTree, RevisionTree, State};
 
 /// Draws a tree; without `all`, objects that are ready are only counted.
 pub(super) fn draw(tree: &ExtensionTree, all: bool) -> String {
@@ -151,6 +150,7 @@ mod tests {
         let phase = |name: &str, objects| PhaseTree {
             name: name.to_owned(),
             objects,
+            unread: 0,
         };
         let rolling = Statement::new(
             "Progressing",

@@ -26,7 +26,7 @@ pub(super) struct Ownership {
     object: String,
     /// The owners, each owned by the next.
     owners: Vec<Owner>,
-    /// Who wrote fields of the object, and how many.
+    /// Who wrote fields of the object, and how.
     writers: Vec<Writer>,
 }
 
@@ -41,7 +41,7 @@ struct Owner {
     state: Option<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Writer {
     manager: String,
@@ -105,19 +105,21 @@ pub(super) async fn trace(
             )),
         });
     }
-    let writers = object
-        .metadata
-        .managed_fields
-        .iter()
-        .flatten()
-        .map(|entry| Writer {
+    let mut writers: Vec<Writer> = Vec::new();
+    for entry in object.metadata.managed_fields.iter().flatten() {
+        let writer = Writer {
             manager: entry.manager.clone().unwrap_or_default(),
             operation: entry.operation.clone().unwrap_or_default(),
-        });
+        };
+        // Who writes the status too has an entry for it.
+        if !writers.contains(&writer) {
+            writers.push(writer);
+        }
+    }
     Ok(Ownership {
         object: named(&resource.kind, object),
         owners,
-        writers: writers.collect(),
+        writers,
     })
 }
 
