@@ -15,6 +15,7 @@ use crate::dependencies::ActiveChart;
 use crate::functions::{self, rendering};
 use crate::host::Host;
 use crate::manifest::Heads;
+use crate::schema::{self, SchemaViolation, Schemas};
 use crate::values::{GLOBAL_KEY, Table};
 
 /// The name of the set of templates, which Helm's messages mention.
@@ -146,6 +147,8 @@ pub fn function_names() -> Vec<&'static str> {
 pub struct Engine {
     parsed: Mutex<ParsedSources>,
     heads: Heads,
+    schemas: Schemas,
+    schema_dialect: schema::Dialect,
     max_steps: Option<u64>,
 }
 
@@ -173,6 +176,18 @@ impl Engine {
     /// Returns the heads of manifests that were rendered before.
     pub(crate) fn heads(&self) -> &Heads {
         &self.heads
+    }
+
+    /// Follows another Helm in what schemas mean, and in what is said about values.
+    #[must_use]
+    pub fn with_schema_dialect(mut self, dialect: schema::Dialect) -> Engine {
+        self.schema_dialect = dialect;
+        self
+    }
+
+    /// Checks values against the schemas of a chart and its subcharts, which are kept compiled for the next time.
+    pub fn check_values(&self, chart: &ActiveChart, values: &Table) -> Result<(), SchemaViolation> {
+        self.schemas.validate_chart(chart, values, self.schema_dialect)
     }
 
     /// Limits how much work a render may be, below the limit that all templates have.

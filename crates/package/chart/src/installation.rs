@@ -12,7 +12,7 @@ use crate::engine::{Engine, ReleaseContext, RenderError, RenderInput, RenderObse
 use crate::host::Host;
 use crate::manifest::{self, Hook, INSTALL_ORDER, Manifest, ManifestError};
 use crate::release_name::{self, InvalidReleaseName};
-use crate::schema::{self, SchemaViolation};
+use crate::schema::SchemaViolation;
 use crate::values::{self, CoalesceError, Table};
 use crate::warning::WarningSink;
 
@@ -110,7 +110,9 @@ pub fn plan(
         .map_err(InstallationError::Dependencies)?;
     let values = values::coalesce(&active, request.values, warn).map_err(InstallationError::Values)?;
     if !request.skip_schema_validation {
-        schema::validate_chart(&active, &values).map_err(InstallationError::Schema)?;
+        engine
+            .check_values(&active, &values)
+            .map_err(InstallationError::Schema)?;
     }
     request
         .capabilities

@@ -8,6 +8,8 @@ pub(super) enum Part {
     Host,
     Zone,
     Path,
+    /// One segment of a path.
+    Segment,
     User,
     Fragment,
 }
@@ -20,6 +22,7 @@ fn is_escaped(byte: u8, part: Part) -> bool {
     match part {
         Part::Host | Part::Zone => !b"!$&'()*+,;=:[]<>\"".contains(&byte),
         Part::Path => !b"$&+,/:;=@".contains(&byte),
+        Part::Segment => !b"$&+=:@".contains(&byte),
         Part::User => !b"$&+,;=".contains(&byte),
         Part::Fragment => !b"$&+,/:;=?@!()*".contains(&byte),
     }
@@ -67,7 +70,7 @@ pub(super) fn decode(text: &[u8], part: Part) -> Result<Vec<u8>, String> {
         let refused = match part {
             Part::Host => high < 8 && byte != b'%',
             Part::Zone => byte != b'%' && byte != b' ' && is_escaped(byte, Part::Host),
-            Part::Path | Part::User | Part::Fragment => false,
+            Part::Path | Part::Segment | Part::User | Part::Fragment => false,
         };
         if refused {
             return Err(invalid(&rest[..3]));

@@ -28,7 +28,7 @@ pub struct Url {
     pub query: Vec<u8>,
     /// What follows the hash sign.
     pub fragment: Vec<u8>,
-    /// How path and fragment were written, where that is sound but not how they would be encoded.
+    /// How path and fragment were written, where that is not how they would be encoded.
     written_path: Option<Vec<u8>>,
     written_fragment: Option<Vec<u8>>,
     /// Whether a question mark stands at the end, without a query.
@@ -129,10 +129,20 @@ impl Url {
     /// Returns the path as it stands in the address, encoded.
     pub fn encoded_path(&self) -> Vec<u8> {
         match &self.written_path {
-            Some(written) => written.clone(),
-            None if self.path == b"*" => self.path.clone(),
-            None => encode(&self.path, Part::Path),
+            Some(written) if is_encoded(written, Part::Path) => written.clone(),
+            _ if self.path == b"*" => self.path.clone(),
+            _ => encode(&self.path, Part::Path),
         }
+    }
+
+    /// Returns the path as it was written, where that is not how it would be encoded: Go's `RawPath`.
+    pub(crate) fn written_path(&self) -> Option<&[u8]> {
+        self.written_path.as_deref()
+    }
+
+    /// Returns whether the address stands for itself, without a base.
+    pub(crate) fn is_absolute(&self) -> bool {
+        !self.scheme.is_empty()
     }
 
     /// Returns the host without port and brackets.
@@ -183,8 +193,8 @@ impl Url {
         if !self.fragment.is_empty() {
             text.push(b'#');
             match &self.written_fragment {
-                Some(written) => text.extend_from_slice(written),
-                None => text.extend(encode(&self.fragment, Part::Fragment)),
+                Some(written) if is_encoded(written, Part::Fragment) => text.extend_from_slice(written),
+                _ => text.extend(encode(&self.fragment, Part::Fragment)),
             }
         }
         text
@@ -210,6 +220,17 @@ impl UserInfo {
     }
 }
 
+/// Writes one segment of a path with its escapes, as Go's `url.PathEscape` does.
+pub(crate) fn escape_segment(segment: &str) -> String {
+    String::from_utf8_lossy(&encode(segment.as_bytes(), Part::Segment)).into_owned()
+}
+
+/// Resolves the escapes in a path, as Go's `url.PathUnescape` does.
+pub(crate) fn unescape_path(path: &str) -> Result<String, String> {
+    let decoded = decode(path.as_bytes(), Part::Segment)?;
+    Ok(String::from_utf8_lossy(&decoded).into_owned())
+}
+
 fn failed(text: &[u8], error: &str) -> String {
     format!("parse {}: {error}", quoted(text))
 }
@@ -217,7 +238,7 @@ fn failed(text: &[u8], error: &str) -> String {
 /// Decodes a part; returns also how it was written where encoding it would not write it so again.
 fn read(written: &[u8], part: Part) -> Result<(Vec<u8>, Option<Vec<u8>>), String> {
     let decoded = decode(written, part)?;
-    let differs = is_encoded(written, part) && encode(&decoded, part) != written;
+    let differs = encode(&decoded, part) != written;
     Ok((decoded, differs.then(|| written.to_vec())))
 }
 

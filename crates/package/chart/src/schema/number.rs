@@ -6,24 +6,71 @@ use num_bigint::{BigInt, Sign};
 use serde_json::Number;
 
 /// A number as its decimal digits and the power of ten that they are multiplied with.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Decimal {
     digits: BigInt,
-    /// Between about -350 and 310, because it comes from a 64-bit float or integer.
+    /// Between about -350 and 310 where it comes from a 64-bit float or integer, and never much more than
+    /// [`MAX_DIGITS`].
     exponent: i32,
 }
 
+/// How many digits the text of a number may have, and how far its exponent may go. Go takes any number of them, and
+/// as much time and memory.
+pub(super) const MAX_DIGITS: usize = 5_000;
+
 impl Decimal {
     pub(super) fn new(number: &Number) -> Self {
-        let text = number.to_string();
-        let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((&text, "0"));
-        let exponent: i32 = exponent.parse().unwrap_or(0);
+        Self::parse(&number.to_string()).unwrap_or_default()
+    }
+
+    /// Reads a number: a sign, digits with a point, and an exponent. `None` for other text and beyond the limits.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+        let exponent: i32 = exponent.parse().ok()?;
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-        let digits = format!("{whole}{fraction}").parse().unwrap_or_default();
-        Self {
-            digits,
+        let is_sound = exponent.unsigned_abs() as usize <= MAX_DIGITS
+            && mantissa.len() <= MAX_DIGITS
+            && fraction.bytes().all(|byte| byte.is_ascii_digit());
+        is_sound.then_some(())?;
+        Some(Self {
+            digits: format!("{whole}{fraction}").parse().ok()?,
             exponent: exponent - fraction.len() as i32,
+        })
+    }
+
+    /// The nearest float.
+    pub(super) fn to_float(&self) -> f64 {
+        format!("{}e{}", self.digits, self.exponent)
+            .parse()
+            .unwrap_or(f64::NAN)
+    }
+
+    /// The whole number that this is, as Go takes it from a large one: its last 64 bits.
+    pub(super) fn to_wrapped_integer(&self) -> Option<i64> {
+        if !self.is_integer() {
+            return None;
         }
+        let power = BigInt::from(10).pow(self.exponent.unsigned_abs());
+        let whole = if self.exponent < 0 {
+            &self.digits / power
+        } else {
+            &self.digits * power
+        };
+        let low = whole.magnitude().iter_u64_digits().next().unwrap_or(0) as i64;
+        Some(if whole.sign() == Sign::Minus {
+            low.wrapping_neg()
+        } else {
+            low
+        })
+    }
+
+    /// Tells whether this number is that fraction.
+    pub(super) fn is_quotient(&self, numerator: &Self, denominator: &Self) -> bool {
+        let product = Self {
+            digits: &self.digits * &denominator.digits,
+            exponent: self.exponent + denominator.exponent,
+        };
+        denominator.digits.sign() != Sign::NoSign && product.compare(numerator) == Ordering::Equal
     }
 
     /// The digits of both numbers with the same power of ten.

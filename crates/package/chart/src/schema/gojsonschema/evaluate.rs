@@ -1,6 +1,5 @@
 //! Values judged by a compiled schema.
 
-use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
@@ -8,8 +7,10 @@ use goyaml::json::Escape;
 use serde_json::{Map, Number, Value};
 
 use super::compile::{Additional, Id, Needs, Node, Schema};
-use super::number::Decimal;
-use super::{Complaint, SchemaError, format};
+use super::format;
+use crate::schema::number::Decimal;
+use crate::schema::path::{Path, Step};
+use crate::schema::{Complaint, SchemaError};
 use crate::values::Table;
 
 /// How deep judging may go: values inside values, and schemas that stand for schemas. A reference that leads to itself
@@ -42,27 +43,21 @@ fn with_floats(value: &Value) -> Value {
     }
 }
 
-/// The way to a value.
-struct Context<'a> {
-    key: Cow<'a, str>,
-    parent: Option<&'a Context<'a>>,
-}
-
-impl Context<'_> {
-    fn field(&self) -> String {
-        let mut keys = Vec::new();
-        let mut here = Some(self);
-        while let Some(context) = here {
-            keys.push(&*context.key);
-            here = context.parent;
-        }
-        keys.reverse();
-        // The root is only named when it is all there is.
-        if keys.len() > 1 {
-            keys[1..].join(".")
-        } else {
-            keys.concat()
-        }
+/// The value that a path leads to, as the library names it.
+fn field(path: &Path<'_>) -> String {
+    let keys: Vec<String> = path
+        .steps()
+        .into_iter()
+        .map(|step| match step {
+            Step::Key(key) => key,
+            Step::Index(index) => index.to_string(),
+        })
+        .collect();
+    // The root is only named when it is all there is.
+    if keys.is_empty() {
+        "(root)".to_owned()
+    } else {
+        keys.join(".")
     }
 }
 
@@ -78,10 +73,12 @@ impl Verdict {
         self.complaints.is_empty()
     }
 
-    fn complain(&mut self, context: &Context<'_>, description: impl Into<String>) {
+    fn complain(&mut self, context: &Path<'_>, description: impl Into<String>) {
         self.complaints.push(Complaint {
-            field: context.field(),
+            path: context.steps(),
+            field: field(context),
             description: description.into(),
+            causes: Vec::new(),
         });
         self.score -= 2;
     }
@@ -100,11 +97,7 @@ type Outcome<T> = Result<T, SchemaError>;
 
 impl Schema {
     /// Judges values.
-    pub fn validate(&self, values: &Table) -> Outcome<()> {
-        let root = Context {
-            key: Cow::Borrowed("(root)"),
-            parent: None,
-        };
+    pub(in crate::schema) fn validate(&self, values: &Table) -> Outcome<()> {
         let mut verdict = Verdict::default();
         let values = Value::Object(values.clone());
         Evaluation {
@@ -112,7 +105,7 @@ impl Schema {
             steps: 0,
             depth: 0,
         }
-        .judge(0, &values, &mut verdict, &root)?;
+        .judge(0, &values, &mut verdict, &Path::ROOT)?;
         if verdict.is_valid() {
             Ok(())
         } else {
@@ -128,13 +121,13 @@ struct Evaluation<'a> {
 }
 
 impl<'s> Evaluation<'s> {
-    fn try_schema(&mut self, id: Id, value: &Value, context: &Context<'_>) -> Outcome<Verdict> {
+    fn try_schema(&mut self, id: Id, value: &Value, context: &Path<'_>) -> Outcome<Verdict> {
         let mut verdict = Verdict::default();
         self.judge(id, value, &mut verdict, context)?;
         Ok(verdict)
     }
 
-    fn judge(&mut self, id: Id, value: &Value, verdict: &mut Verdict, context: &Context<'_>) -> Outcome<()> {
+    fn judge(&mut self, id: Id, value: &Value, verdict: &mut Verdict, context: &Path<'_>) -> Outcome<()> {
         self.steps += 1;
         if self.steps > MAX_STEPS {
             return Err(SchemaError::Unusable(format!("more than {MAX_STEPS} steps")));
@@ -155,7 +148,7 @@ impl<'s> Evaluation<'s> {
         id: Id,
         value: &Value,
         verdict: &mut Verdict,
-        context: &Context<'_>,
+        context: &Path<'_>,
     ) -> Outcome<()> {
         let node = &self.nodes[id];
         if let Some(pass) = node.pass {
@@ -191,11 +184,7 @@ impl<'s> Evaluation<'s> {
             Value::Object(entries) => {
                 for (name, schema) in &node.properties {
                     if let Some(value) = entries.get(name) {
-                        let context = Context {
-                            key: Cow::Borrowed(name),
-                            parent: Some(context),
-                        };
-                        self.judge(*schema, value, verdict, &context)?;
+                        self.judge(*schema, value, verdict, &context.key(name))?;
                     }
                 }
             }
@@ -210,7 +199,7 @@ impl<'s> Evaluation<'s> {
         node: &'s Node,
         value: &Value,
         verdict: &mut Verdict,
-        context: &Context<'_>,
+        context: &Path<'_>,
     ) -> Outcome<()> {
         if !node.any_of.is_empty() {
             let mut best: Option<Verdict> = None;
@@ -294,7 +283,7 @@ impl<'s> Evaluation<'s> {
         entries: &Map<String, Value>,
         value: &Value,
         verdict: &mut Verdict,
-        context: &Context<'_>,
+        context: &Path<'_>,
     ) -> Outcome<()> {
         for (property, needs) in &node.dependencies {
             if !entries.contains_key(property) {
@@ -317,7 +306,7 @@ impl<'s> Evaluation<'s> {
         node: &'s Node,
         items: &[Value],
         verdict: &mut Verdict,
-        context: &Context<'_>,
+        context: &Path<'_>,
     ) -> Outcome<()> {
         for (index, item) in items.iter().enumerate() {
             let schema = if node.one_schema_for_all_items {
@@ -326,7 +315,7 @@ impl<'s> Evaluation<'s> {
                 node.items.get(index)
             };
             if let Some(schema) = schema {
-                let tried = self.try_schema(*schema, item, &element(index, context))?;
+                let tried = self.try_schema(*schema, item, &context.element(index))?;
                 verdict.merge(tried);
             }
         }
@@ -336,7 +325,7 @@ impl<'s> Evaluation<'s> {
                 Additional::Forbidden => verdict.complain(context, "No additional items allowed on array"),
                 Additional::Schema(schema) => {
                     for (index, item) in items.iter().enumerate().skip(node.items.len()) {
-                        let tried = self.try_schema(schema, item, &element(index, context))?;
+                        let tried = self.try_schema(schema, item, &context.element(index))?;
                         verdict.merge(tried);
                     }
                 }
@@ -372,11 +361,11 @@ impl<'s> Evaluation<'s> {
         schema: Id,
         items: &[Value],
         verdict: &mut Verdict,
-        context: &Context<'_>,
+        context: &Path<'_>,
     ) -> Outcome<()> {
         let mut best: Option<Verdict> = None;
         for (index, item) in items.iter().enumerate() {
-            let tried = self.try_schema(schema, item, &element(index, context))?;
+            let tried = self.try_schema(schema, item, &context.element(index))?;
             if tried.is_valid() {
                 return Ok(());
             }
@@ -396,7 +385,7 @@ impl<'s> Evaluation<'s> {
         node: &'s Node,
         entries: &Map<String, Value>,
         verdict: &mut Verdict,
-        context: &Context<'_>,
+        context: &Path<'_>,
     ) -> Outcome<()> {
         if let Some(least) = node.min_properties
             && (entries.len() as u64) < least
@@ -438,12 +427,9 @@ impl<'s> Evaluation<'s> {
         name: &str,
         value: &Value,
         verdict: &mut Verdict,
-        context: &Context<'_>,
+        context: &Path<'_>,
     ) -> Outcome<()> {
-        let inner = Context {
-            key: Cow::Borrowed(name),
-            parent: Some(context),
-        };
+        let inner = context.key(name);
         let mut matched = false;
         for (pattern, schema) in &node.pattern_properties {
             if pattern.is_match(name.as_bytes()) {
@@ -477,13 +463,6 @@ impl<'s> Evaluation<'s> {
     }
 }
 
-fn element<'a>(index: usize, context: &'a Context<'a>) -> Context<'a> {
-    Context {
-        key: Cow::Owned(index.to_string()),
-        parent: Some(context),
-    }
-}
-
 /// The type of a value, where the schema has types and it is none of them.
 fn wrong_type(node: &Node, value: &Value) -> Option<&'static str> {
     if node.types.is_empty() {
@@ -502,18 +481,18 @@ fn wrong_type(node: &Node, value: &Value) -> Option<&'static str> {
     (!fits).then_some(given)
 }
 
-fn judge_fixed(node: &Node, value: &Value, verdict: &mut Verdict, context: &Context<'_>) {
+fn judge_fixed(node: &Node, value: &Value, verdict: &mut Verdict, context: &Path<'_>) {
     if let Some(constant) = &node.constant
         && canonical(value) != *constant
     {
-        verdict.complain(context, format!("{} does not match: {constant}", context.field()));
+        verdict.complain(context, format!("{} does not match: {constant}", field(context)));
     }
     if !node.enumeration.is_empty() && !node.enumeration.contains(&canonical(value)) {
         verdict.complain(
             context,
             format!(
                 "{} must be one of the following: {}",
-                context.field(),
+                field(context),
                 node.enumeration.join(", ")
             ),
         );
@@ -521,7 +500,7 @@ fn judge_fixed(node: &Node, value: &Value, verdict: &mut Verdict, context: &Cont
     verdict.passed_stage();
 }
 
-fn judge_number(node: &Node, number: &Number, verdict: &mut Verdict, context: &Context<'_>) {
+fn judge_number(node: &Node, number: &Number, verdict: &mut Verdict, context: &Path<'_>) {
     let number = Decimal::new(number);
     if let Some(unit) = &node.multiple_of
         && !number.is_multiple_of(unit)
@@ -555,7 +534,7 @@ fn judge_number(node: &Node, number: &Number, verdict: &mut Verdict, context: &C
     verdict.passed_stage();
 }
 
-fn judge_string(node: &Node, text: &str, verdict: &mut Verdict, context: &Context<'_>) {
+fn judge_string(node: &Node, text: &str, verdict: &mut Verdict, context: &Path<'_>) {
     let length = text.chars().count() as u64;
     if let Some(least) = node.min_length
         && length < least

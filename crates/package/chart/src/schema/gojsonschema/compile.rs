@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Map, Value};
 
-use super::SchemaError;
 use super::documents::{Documents, Draft};
-use super::number::Decimal;
 use crate::go_expression::Expression;
 use crate::go_url::Url;
+use crate::schema::SchemaError;
+use crate::schema::number::Decimal;
 
 /// How deep schemas may contain schemas, references included. Each level costs stack.
 const MAX_NESTING: usize = 200;
@@ -22,7 +22,7 @@ const TYPES: [&str; 7] = [
 
 /// A compiled schema.
 #[derive(Debug)]
-pub struct Schema {
+pub(in crate::schema) struct Schema {
     pub(super) nodes: Vec<Node>,
 }
 
@@ -103,7 +103,7 @@ fn wrong_type<T>(expected: &str, keyword: &str) -> Outcome<T> {
 
 impl Schema {
     /// Reads a schema; every fault that Helm finds in a schema is found here.
-    pub fn compile(bytes: &[u8]) -> Outcome<Self> {
+    pub(in crate::schema) fn compile(bytes: &[u8]) -> Outcome<Self> {
         let (documents, draft) = Documents::read(bytes)?;
         let mut compiler = Compiler {
             documents,

@@ -2,11 +2,10 @@
 
 use std::collections::HashMap;
 
-use goyaml::ReadOptions;
 use serde_json::Value;
 
-use super::SchemaError;
 use crate::go_url::Url;
+use crate::schema::{SchemaError, json_text};
 
 /// A draft of the specification. Without one, the rules of all drafts are mixed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,25 +49,11 @@ pub(super) struct Documents {
     places: HashMap<String, Place>,
 }
 
-/// Reads JSON the way the schema library does: only the first value counts, and integers stay integers.
+/// Reads JSON the way the schema library does: only the first value counts.
 fn read_json(bytes: &[u8]) -> Result<Value, SchemaError> {
     let text = String::from_utf8_lossy(bytes);
-    let text = text.trim_start_matches([' ', '\t', '\r', '\n']);
-    if text.is_empty() {
-        return Err(SchemaError::Faulty("EOF".to_owned()));
-    }
-    let value = crate::document::first_json_value(text);
-    goyaml::json::to_value(value.as_bytes(), ReadOptions::default()).map_err(|error| {
-        let is_cut_off = error.to_string() == "unexpected end of JSON input"
-            || ["true", "false", "null"]
-                .iter()
-                .any(|literal| literal.starts_with(value.trim_end()));
-        SchemaError::Faulty(if is_cut_off {
-            "unexpected EOF".to_owned()
-        } else {
-            error.to_string()
-        })
-    })
+    let (first, _) = json_text::cut(&text)?;
+    json_text::read(first)
 }
 
 impl Documents {
