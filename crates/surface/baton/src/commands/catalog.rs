@@ -1,6 +1,6 @@
 //! `baton catalog`: file-based catalogs, from templates and bundles to an image that clusters poll.
 
-mod add;
+pub(crate) mod add;
 mod build;
 pub(crate) mod catalog_image;
 mod convert;

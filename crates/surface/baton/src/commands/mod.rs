@@ -7,6 +7,7 @@ mod catalog;
 mod completions;
 mod controllers;
 mod dependency_files;
+mod down;
 mod explain;
 mod get;
 mod init;
@@ -24,6 +25,7 @@ mod stage;
 mod status;
 mod template;
 mod uninstall;
+pub(crate) mod up;
 mod upgrade;
 mod why;
 
@@ -35,6 +37,8 @@ use crate::terminal::Terminal;
 /// What baton can be told to do.
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    Up(Box<up::Up>),
+    Down(down::Down),
     Template(Box<template::Template>),
     #[command(visible_alias = "inspect")]
     Show(show::Show),
@@ -70,6 +74,8 @@ pub(crate) enum Command {
 impl Command {
     pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), Failure> {
         match self {
+            Self::Up(up) => up.run(terminal),
+            Self::Down(down) => down.run(terminal),
             Self::Template(template) => template.run(terminal),
             Self::Show(show) => show.run(terminal),
             Self::Lint(lint) => lint.run(terminal),

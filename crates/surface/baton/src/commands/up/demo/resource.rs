@@ -81,7 +81,12 @@ fn conditions(status: &Value) -> impl Iterator<Item = &Value> {
 /// Draws what the operator says of a resource, and what it made.
 fn draw(called: &str, status: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    // Nobody wants to read that nothing failed and nothing is paused.
+    let is_shown = |condition: &&Value| {
+        condition["status"] != "False" || condition["type"] == "Deployed" || condition["type"] == "Ready"
+    };
     let mut lines: Vec<String> = conditions(status)
+        .filter(is_shown)
         .map(|condition| {
             let mut line = format!("{} {}", text(&condition["type"]), text(&condition["status"]));
             let mut separator = ", ";
@@ -134,6 +139,8 @@ mod tests {
         let status = json!({
             "conditions": [
                 {"type": "Initialized", "status": "True"},
+                {"type": "ReleaseFailed", "status": "False"},
+                {"type": "Ready", "status": "False", "reason": "Waiting", "message": ""},
                 {"type": "Deployed", "status": "True", "reason": "InstallSuccessful", "message": "The stack\nis there"},
             ],
             "deployedRelease": {"name": "a", "manifest":
@@ -142,6 +149,7 @@ mod tests {
         insta::assert_snapshot!(draw("InferenceStack models/a", &status), @r"
         InferenceStack models/a
         ├─ Initialized True
+        ├─ Ready False, Waiting
         ├─ Deployed True, InstallSuccessful: The stack
         ├─ Service gateway
         └─ Deployment gateway
