@@ -100,7 +100,7 @@ impl Blueprint {
             selection: watch.selection()?,
             chart,
             recorded: RecordedCharts::default(),
-            engine: Engine::new(),
+            engine: Engine::new().with_schema_dialect(chart::schema::Dialect::Helm4),
             watch,
         })
     }

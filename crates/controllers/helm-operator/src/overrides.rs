@@ -44,10 +44,7 @@ impl Overrides {
 }
 
 /// Works out the values: first the variables of the environment, then the template that the result is.
-pub fn expand(
-    texts: &BTreeMap<String, String>,
-    variables: &Variables,
-) -> Result<Overrides, OverrideError> {
+pub fn expand(texts: &BTreeMap<String, String>, variables: &Variables) -> Result<Overrides, OverrideError> {
     let mut values = BTreeMap::new();
     for (path, text) in texts {
         let text = environment::expand(text, |name| variables(name));

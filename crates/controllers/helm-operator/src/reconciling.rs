@@ -55,7 +55,11 @@ pub async fn reconcile(world: &World, key: &Key) -> Again {
         id: ReleaseId::new(&resource.id.namespace, &resource.id.name),
         resource: &resource,
     };
-    match routing::role(me, &world.roster.running(), &resource) {
+    let role = routing::role(me, &world.roster.running(), &resource);
+    if !matches!(role, Role::Herald { .. }) {
+        world.not_alone(key);
+    }
+    match role {
         Role::Owner => look.as_owner().await,
         Role::Herald { .. } if resource.is_deleted => look.as_owner().await,
         Role::Herald { message } => look.as_herald(message).await,

@@ -239,7 +239,10 @@ mod tests {
         let mut me = operator("a/one", "1.0.0", Some("v1"));
         let mut other = operator("a/two", "2.0.0", Some("v1"));
         other.namespaces = vec!["elsewhere".to_owned()];
-        assert_eq!(role(&me, std::slice::from_ref(&other), &resource(Some("v1"))), Role::Owner);
+        assert_eq!(
+            role(&me, std::slice::from_ref(&other), &resource(Some("v1"))),
+            Role::Owner
+        );
         me.namespaces = vec!["models".to_owned()];
         other.namespaces.push("models".to_owned());
         assert!(matches!(

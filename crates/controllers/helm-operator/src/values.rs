@@ -83,6 +83,9 @@ mod tests {
         let default = table(json!({"a": null, "b": 1, "d": {"e": null, "f": {}}}));
         let mut joined = table(json!({"d": {}, "g": 1}));
         keep_nulls(&given, &default, &mut joined);
-        assert_eq!(Value::Object(joined), json!({"a": null, "d": {"e": null}, "g": 1}));
+        assert_eq!(
+            Value::Object(joined),
+            json!({"a": null, "d": {"e": null}, "g": 1})
+        );
     }
 }

@@ -89,6 +89,8 @@ struct State {
     at_work: Mutex<HashMap<Key, AtWork>>,
     /// Why the last try to make a resource true failed.
     failures: Mutex<HashMap<Key, Cause>>,
+    /// Since when nobody looks after a resource.
+    alone: Mutex<HashMap<Key, Instant>>,
     revisions: Mutex<HashMap<ReleaseId, Vec<Revision>>>,
     settled: Mutex<HashMap<Key, Settled>>,
     drifted: Mutex<HashMap<Key, BTreeSet<ObjectId>>>,
@@ -275,6 +277,17 @@ impl World {
         }
     }
 
+    /// Notes that nobody looks after a resource; returns for how long that has been so.
+    pub fn alone_for(&self, key: &Key) -> Duration {
+        let mut alone = lock(&self.state.alone);
+        alone.entry(key.clone()).or_insert_with(Instant::now).elapsed()
+    }
+
+    /// Notes that somebody looks after a resource.
+    pub fn not_alone(&self, key: &Key) {
+        lock(&self.state.alone).remove(key);
+    }
+
     /// Notes why the last try to make a resource true failed; nothing if it didn't.
     pub fn note_failure(&self, key: &Key, cause: Option<Cause>) {
         let mut failures = lock(&self.state.failures);
@@ -327,6 +340,7 @@ impl World {
     pub fn gone(&self, key: &Key) {
         lock(&self.state.resources).remove(key);
         self.note_failure(key, None);
+        self.not_alone(key);
         self.tell_worker(key, None);
         self.metrics.resource_gone(key);
     }

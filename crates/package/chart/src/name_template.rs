@@ -39,7 +39,9 @@ static ONLY_HERE: &[Function] = &[
     }),
     Function::new("expandenv", &[Type::String], |call| {
         let text = call.string(0);
-        Ok(Value::string(environment::expand(&text, |name| variable(call, name))))
+        Ok(Value::string(environment::expand(&text, |name| {
+            variable(call, name)
+        })))
     }),
 ];
 

@@ -7,6 +7,15 @@ use image::program::Program;
 
 use crate::failure::Failure;
 
+/// Where an image with a program is to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// Anywhere: the program must need nothing that the image doesn't have.
+    Anywhere,
+    /// On a stage of this machine, whose libraries the program may need.
+    ThisMachine,
+}
+
 /// Static programs by the architecture that they run on.
 #[derive(Debug, Default)]
 pub(crate) struct Binaries(BTreeMap<&'static str, PathBuf>);
@@ -14,6 +23,10 @@ pub(crate) struct Binaries(BTreeMap<&'static str, PathBuf>);
 impl Binaries {
     /// Reads `[ARCHITECTURE=]FILE` words; the file itself says which architecture it is for.
     pub(crate) fn parse(words: &[String]) -> Result<Self, Failure> {
+        Self::parse_for(words, Reach::Anywhere)
+    }
+
+    fn parse_for(words: &[String], reach: Reach) -> Result<Self, Failure> {
         let mut binaries = BTreeMap::new();
         for word in words {
             let (stated, file) = match word.split_once('=') {
@@ -21,7 +34,7 @@ impl Binaries {
                 None => (None, Path::new(word.as_str())),
             };
             let program = Program::read(file)?;
-            if program.is_dynamic {
+            if program.is_dynamic && reach == Reach::Anywhere {
                 return Err(Failure::new(format!(
                     "binary {} needs libraries that the image does not have; link it statically",
                     file.display()
@@ -45,17 +58,18 @@ impl Binaries {
     }
 
     /// The given binaries, or this program itself when there are none.
-    pub(crate) fn parse_or_own(words: &[String]) -> Result<Self, Failure> {
+    pub(crate) fn parse_or_own(words: &[String], reach: Reach) -> Result<Self, Failure> {
         if !words.is_empty() {
-            return Self::parse(words);
+            return Self::parse_for(words, reach);
         }
         let own = std::env::current_exe()
             .map_err(|error| Failure::new(format!("cannot find this program's file: {error}")))?;
         let program = Program::read(&own)?;
-        if program.is_dynamic {
+        if program.is_dynamic && reach == Reach::Anywhere {
             return Err(Failure::new(format!(
                 "{} needs libraries that an operator image does not have; give a static one with --binary FILE, \
-                 made by RUSTFLAGS='-C target-feature=+crt-static' cargo build --release --target {}-unknown-linux-gnu",
+                 made by RUSTFLAGS='-C target-feature=+crt-static' cargo build --release --target {}-unknown-linux-gnu, \
+                 or try it on this machine alone with --for-this-machine",
                 own.display(),
                 std::env::consts::ARCH
             )));

@@ -12,6 +12,7 @@
 mod arguments;
 mod binaries;
 mod built_images;
+mod catalogs;
 mod cluster;
 mod cluster_content;
 mod commands;
@@ -22,6 +23,7 @@ mod hosted_stage;
 mod image_platforms;
 mod images;
 mod instance;
+mod known_names;
 mod kubeconfig;
 mod listening;
 mod logging;
@@ -32,6 +34,7 @@ mod output;
 mod progress;
 mod runtime;
 mod served_router;
+mod tenure;
 mod terminal;
 mod waiting;
 mod written_files;
@@ -69,8 +72,11 @@ fn main() -> ExitCode {
         let outcome = commands::opm::run(std::env::args_os().skip(1).collect(), &mut terminal);
         return terminal.finish(outcome);
     }
-    let outcome = match plain_switches(&Program::command(), std::env::args_os()).map(Program::try_parse_from)
-    {
+    let mut arguments: Vec<std::ffi::OsString> = std::env::args_os().collect();
+    if is_called("helm-operator") {
+        arguments.insert(1, "operator".into());
+    }
+    let outcome = match plain_switches(&Program::command(), arguments).map(Program::try_parse_from) {
         Err(failure) => Err(failure),
         Ok(Ok(program)) => program.command.run(&mut terminal),
         Ok(Err(help)) if is_help(help.kind()) => terminal.print_help(&help),

@@ -28,7 +28,12 @@ impl Look<'_> {
         let objects = release::documents::read(&standing.base().release.manifest).unwrap_or_default();
         let attempt = match standing.last.release.info.status {
             // One that failed begins anew, as upstream's does; one that was cut off goes on.
-            Status::Uninstalling if self.world.last_failure(self.key).is_none_or(|cause| cause == Cause::Interrupted) => {
+            Status::Uninstalling
+                if self
+                    .world
+                    .last_failure(self.key)
+                    .is_none_or(|cause| cause == Cause::Interrupted) =>
+            {
                 Attempt::Resumed
             }
             _ => Attempt::First,

@@ -1,5 +1,7 @@
 //! What the status and events say of a look.
 
+use std::time::Duration;
+
 use release::failure::{Cause, Failure};
 use release::records::Record;
 
@@ -10,9 +12,16 @@ use crate::resource::CustomResource;
 use crate::status::{Aspect, DeployedRelease, Statement, StatusChange, Truth};
 use crate::writing::{self, WriteError};
 
+/// How long nobody may look after a resource before that is said: operators start and are replaced one after the other.
+const HERALD_PAUSE: Duration = Duration::from_secs(3);
+
 impl Look<'_> {
     pub(super) async fn as_herald(&self, message: String) -> Again {
         self.world.let_go(self.key);
+        let pause = HERALD_PAUSE.saturating_sub(self.world.alone_for(self.key));
+        if !pause.is_zero() {
+            return Again::After(pause);
+        }
         let mut change = StatusChange::default();
         change.say(Statement::new(
             Aspect::Selected,

@@ -11,7 +11,9 @@ async fn invalid_values_are_named_as_fields_of_the_resource() {
     world.start(&Settings::default());
     world.stack("a", "v1", json!({"replicas": 99})).await;
     let stack = world
-        .until("Stack", "a", |stack| says(stack, "ReleaseFailed", "True", "InstallError"))
+        .until("Stack", "a", |stack| {
+            says(stack, "ReleaseFailed", "True", "InstallError")
+        })
         .await;
     let words = message(&stack, "Irreconcilable");
     assert!(
@@ -33,7 +35,9 @@ async fn a_chart_that_fails_says_where() {
     world.start(&Settings::default());
     world.stack("a", "v1", json!({"fail": "out of order"})).await;
     let stack = world
-        .until("Stack", "a", |stack| says(stack, "ReleaseFailed", "True", "InstallError"))
+        .until("Stack", "a", |stack| {
+            says(stack, "ReleaseFailed", "True", "InstallError")
+        })
         .await;
     assert_eq!(
         message(&stack, "Irreconcilable"),
@@ -42,9 +46,17 @@ async fn a_chart_that_fails_says_where() {
     world.edit("Stack", "a", json!({"spec": {"fail": ""}})).await;
     world.ready("a").await;
 
-    world.edit("Stack", "a", json!({"spec": {"fail": "again", "message": "never"}})).await;
     world
-        .until("Stack", "a", |stack| says(stack, "Irreconcilable", "True", "ErrorGettingReleaseState"))
+        .edit(
+            "Stack",
+            "a",
+            json!({"spec": {"fail": "again", "message": "never"}}),
+        )
+        .await;
+    world
+        .until("Stack", "a", |stack| {
+            says(stack, "Irreconcilable", "True", "ErrorGettingReleaseState")
+        })
         .await;
     let map = world.get("ConfigMap", "a-config").await.expect("it stays");
     assert_eq!(map["data"]["message"], "hello");
@@ -59,7 +71,13 @@ async fn what_is_forbidden_is_said_with_the_rule_that_is_missing() {
     })
     .await;
     let rule = |groups: serde_json::Value| json!({"apiGroups": groups, "resources": ["*"], "verbs": ["*"]});
-    let rules = json!([rule(json!(["", "apps", "example.com", "coordination.k8s.io", "apiextensions.k8s.io"]))]);
+    let rules = json!([rule(json!([
+        "",
+        "apps",
+        "example.com",
+        "coordination.k8s.io",
+        "apiextensions.k8s.io"
+    ]))]);
     let group = "rbac.authorization.k8s.io";
     world
         .create(json!({"apiVersion": format!("{group}/v1"), "kind": "ClusterRole", "metadata": {"name": "limited"},
@@ -74,7 +92,9 @@ async fn what_is_forbidden_is_said_with_the_rule_that_is_missing() {
     world.start_with(&Settings::default(), Line::lasting().to(service, Some("limited")));
     world.stack("a", "v1", json!({"policy": true})).await;
     let stack = world
-        .until("Stack", "a", |stack| says(stack, "ReleaseFailed", "True", "InstallError"))
+        .until("Stack", "a", |stack| {
+            says(stack, "ReleaseFailed", "True", "InstallError")
+        })
         .await;
     let words = message(&stack, "ReleaseFailed");
     assert!(words.contains("is forbidden"), "{words}");
@@ -100,7 +120,9 @@ async fn objects_of_others_are_not_touched() {
     world.start(&Settings::default());
     world.stack("a", "v1", json!({})).await;
     let stack = world
-        .until("Stack", "a", |stack| says(stack, "ReleaseFailed", "True", "InstallError"))
+        .until("Stack", "a", |stack| {
+            says(stack, "ReleaseFailed", "True", "InstallError")
+        })
         .await;
     let words = message(&stack, "ReleaseFailed");
     assert!(
@@ -124,11 +146,15 @@ async fn a_name_is_one_resource_s_alone() {
     world.stack("a", "v1", json!({})).await;
     world.ready("a").await;
     world
-        .create(json!({"apiVersion": "example.com/v1", "kind": "Heap", "metadata": {"name": "a"},
-            "spec": {"message": "other"}}))
+        .create(
+            json!({"apiVersion": "example.com/v1", "kind": "Heap", "metadata": {"name": "a"},
+            "spec": {"message": "other"}}),
+        )
         .await;
     let heap = world
-        .until("Heap", "a", |heap| says(heap, "Irreconcilable", "True", "ErrorGettingReleaseState"))
+        .until("Heap", "a", |heap| {
+            says(heap, "Irreconcilable", "True", "ErrorGettingReleaseState")
+        })
         .await;
     assert_eq!(
         message(&heap, "Irreconcilable"),

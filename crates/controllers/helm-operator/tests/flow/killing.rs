@@ -20,9 +20,15 @@ async fn killed_at_any_write_it_comes_to_the_same_end() {
     let step = std::env::var("BATON_KILL_STEP").ok();
     let step = step.and_then(|step| step.parse().ok()).unwrap_or(USUAL_STEP);
     let lives = (1..MOST_WRITES).step_by(step).map(live);
-    let survived: Vec<bool> = futures_util::stream::iter(lives).buffered(AT_ONCE).collect().await;
+    let survived: Vec<bool> = futures_util::stream::iter(lives)
+        .buffered(AT_ONCE)
+        .collect()
+        .await;
     assert!(survived.contains(&false), "nothing was killed");
-    assert!(survived.contains(&true), "a life takes more than {MOST_WRITES} writes");
+    assert!(
+        survived.contains(&true),
+        "a life takes more than {MOST_WRITES} writes"
+    );
 }
 
 /// Installs, upgrades and deletes a Stack with an operator that is killed at the n-th write; returns whether it wasn't.
@@ -37,9 +43,19 @@ async fn live(writes: i64) -> bool {
     go_on(&mut world, &line, &mut is_revived, "installed").await;
     world.ready("a").await;
     let password = world.get("Secret", "a-secret").await.expect("there")["data"]["password"].clone();
-    assert_eq!(world.history("a").await, ["1 deployed"], "killed at write {writes}");
+    assert_eq!(
+        world.history("a").await,
+        ["1 deployed"],
+        "killed at write {writes}"
+    );
 
-    world.edit("Stack", "a", json!({"spec": {"message": "second", "replicas": 2}})).await;
+    world
+        .edit(
+            "Stack",
+            "a",
+            json!({"spec": {"message": "second", "replicas": 2}}),
+        )
+        .await;
     go_on(&mut world, &line, &mut is_revived, "upgraded").await;
     world.ready("a").await;
     let map = world.get("ConfigMap", "a-config").await.expect("there");
@@ -57,10 +73,18 @@ async fn live(writes: i64) -> bool {
     world.delete("Stack", "a").await;
     go_on(&mut world, &line, &mut is_revived, "deleted").await;
     world.until_gone("Stack", "a").await;
-    for (kind, name) in [("ConfigMap", "a-config"), ("Deployment", "a-web"), ("Secret", "a-secret")] {
+    for (kind, name) in [
+        ("ConfigMap", "a-config"),
+        ("Deployment", "a-web"),
+        ("Secret", "a-secret"),
+    ] {
         world.until_gone(kind, name).await;
     }
-    assert_eq!(world.history("a").await, Vec::<String>::new(), "killed at write {writes}");
+    assert_eq!(
+        world.history("a").await,
+        Vec::<String>::new(),
+        "killed at write {writes}"
+    );
     !is_revived
 }
 
@@ -73,7 +97,9 @@ async fn go_on(world: &mut World, line: &Line, is_revived: &mut bool, part: &str
         match part {
             "deleted" => world.until_gone("Stack", "a").await,
             "upgraded" => {
-                world.until("ConfigMap", "a-config", |map| map["data"]["message"] == "second").await;
+                world
+                    .until("ConfigMap", "a-config", |map| map["data"]["message"] == "second")
+                    .await;
                 world.ready("a").await;
             }
             _ => {

@@ -17,7 +17,11 @@ async fn what_is_deleted_goes_with_all_that_it_made() {
     world.ready("a").await;
     world.delete("Stack", "a").await;
     world.until_gone("Stack", "a").await;
-    for (kind, name) in [("ConfigMap", "a-config"), ("Deployment", "a-web"), ("Secret", "a-secret")] {
+    for (kind, name) in [
+        ("ConfigMap", "a-config"),
+        ("Deployment", "a-web"),
+        ("Secret", "a-secret"),
+    ] {
         world.until_gone(kind, name).await;
     }
     assert_eq!(world.history("a").await, Vec::<String>::new());
@@ -47,7 +51,9 @@ impl Listening {
         };
         let stage = Stage::start(options).await.expect("a stage");
         let address = ([127, 0, 0, 1], port).into();
-        let serving = stage.serve(address, &stage::server::ServeOptions::default()).await;
+        let serving = stage
+            .serve(address, &stage::server::ServeOptions::default())
+            .await;
         Self {
             stage,
             serving: serving.expect("it listens"),
@@ -83,10 +89,20 @@ async fn a_server_that_was_away_is_caught_up_with() {
     tokio::time::sleep(Duration::from_secs(3)).await;
     let cluster = Listening::start(folder.path(), port).await;
     world.until("Stack", "a", |_| true).await;
-    world.edit("Stack", "a", json!({"spec": {"message": "second"}})).await;
-    world.edit("Deployment", "a-web", json!({"spec": {"replicas": 3}})).await;
-    world.until("ConfigMap", "a-config", |map| map["data"]["message"] == "second").await;
-    world.until("Deployment", "a-web", |deployment| deployment["spec"]["replicas"] == 1).await;
+    world
+        .edit("Stack", "a", json!({"spec": {"message": "second"}}))
+        .await;
+    world
+        .edit("Deployment", "a-web", json!({"spec": {"replicas": 3}}))
+        .await;
+    world
+        .until("ConfigMap", "a-config", |map| map["data"]["message"] == "second")
+        .await;
+    world
+        .until("Deployment", "a-web", |deployment| {
+            deployment["spec"]["replicas"] == 1
+        })
+        .await;
     world.ready("a").await;
     world.stop("operator").await;
     cluster.stop().await;

@@ -13,10 +13,18 @@ async fn what_others_change_is_set_back_and_named() {
     world.start(&Settings::default());
     world.stack("a", "v1", json!({})).await;
     world.ready("a").await;
-    world.edit("Deployment", "a-web", json!({"spec": {"replicas": 3}})).await;
-    world.until("Deployment", "a-web", |deployment| deployment["spec"]["replicas"] == 1).await;
+    world
+        .edit("Deployment", "a-web", json!({"spec": {"replicas": 3}}))
+        .await;
+    world
+        .until("Deployment", "a-web", |deployment| {
+            deployment["spec"]["replicas"] == 1
+        })
+        .await;
     let stack = world
-        .until("Stack", "a", |stack| stack["status"]["drift"]["fields"].is_array())
+        .until("Stack", "a", |stack| {
+            stack["status"]["drift"]["fields"].is_array()
+        })
         .await;
     assert_eq!(
         stack["status"]["drift"]["fields"],
@@ -28,10 +36,14 @@ async fn what_others_change_is_set_back_and_named() {
     );
 
     // What nobody asked for is nobody's business.
-    world.edit("ConfigMap", "a-config", json!({"data": {"foreign": "stays"}})).await;
+    world
+        .edit("ConfigMap", "a-config", json!({"data": {"foreign": "stays"}}))
+        .await;
     world.delete("Deployment", "a-web").await;
     world
-        .until("Deployment", "a-web", |deployment| deployment["metadata"].get("deletionTimestamp").is_none())
+        .until("Deployment", "a-web", |deployment| {
+            deployment["metadata"].get("deletionTimestamp").is_none()
+        })
         .await;
     world
         .until("Stack", "a", |stack| {
@@ -71,8 +83,12 @@ async fn random_values_stay_over_upgrades_and_restarts() {
     let first = password(&world.get("Secret", "a-secret").await.expect("there"));
     assert!(first.is_string());
 
-    world.edit("Stack", "a", json!({"spec": {"message": "second"}})).await;
-    world.until("ConfigMap", "a-config", |map| map["data"]["message"] == "second").await;
+    world
+        .edit("Stack", "a", json!({"spec": {"message": "second"}}))
+        .await;
+    world
+        .until("ConfigMap", "a-config", |map| map["data"]["message"] == "second")
+        .await;
     world.ready("a").await;
     assert_eq!(world.history("a").await, ["1 superseded", "2 deployed"]);
 
@@ -82,7 +98,10 @@ async fn random_values_stay_over_upgrades_and_restarts() {
     world.start_with(&Settings::default(), line.to(service, None));
     World::rest(&line).await;
     assert_eq!(world.history("a").await, ["1 superseded", "2 deployed"]);
-    assert_eq!(password(&world.get("Secret", "a-secret").await.expect("there")), first);
+    assert_eq!(
+        password(&world.get("Secret", "a-secret").await.expect("there")),
+        first
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -104,12 +123,20 @@ async fn pods_start_anew_with_their_configuration_where_that_is_asked_for() {
         world.ready("a").await;
         let template = |deployment: &Value| deployment["spec"]["template"].clone();
         // The annotation may have come after the installation.
-        world.edit("Stack", "a", json!({"spec": {"message": "first"}})).await;
-        world.until("ConfigMap", "a-config", |map| map["data"]["message"] == "first").await;
+        world
+            .edit("Stack", "a", json!({"spec": {"message": "first"}}))
+            .await;
+        world
+            .until("ConfigMap", "a-config", |map| map["data"]["message"] == "first")
+            .await;
         world.ready("a").await;
         let before = template(&world.get("Deployment", "a-web").await.expect("there"));
-        world.edit("Stack", "a", json!({"spec": {"message": "second"}})).await;
-        world.until("ConfigMap", "a-config", |map| map["data"]["message"] == "second").await;
+        world
+            .edit("Stack", "a", json!({"spec": {"message": "second"}}))
+            .await;
+        world
+            .until("ConfigMap", "a-config", |map| map["data"]["message"] == "second")
+            .await;
         world.ready("a").await;
         let after = template(&world.get("Deployment", "a-web").await.expect("there"));
         assert_eq!(before != after, is_restarted, "{more:?} {wish}");
@@ -125,23 +152,38 @@ async fn a_paused_resource_is_left_alone() {
     world.stack("a", "v1", json!({})).await;
     world.ready("a").await;
     world
-        .edit("Stack", "a", json!({"metadata": {"annotations": {"baton-olm.dev/pause": "true"}}}))
+        .edit(
+            "Stack",
+            "a",
+            json!({"metadata": {"annotations": {"baton-olm.dev/pause": "true"}}}),
+        )
         .await;
     world
         .until("Stack", "a", |stack| {
-            says(stack, "Paused", "True", "PauseReconcileAnnotationTrue") && stack["status"].get("deployedRelease").is_none()
+            says(stack, "Paused", "True", "PauseReconcileAnnotationTrue")
+                && stack["status"].get("deployedRelease").is_none()
         })
         .await;
-    world.edit("Stack", "a", json!({"spec": {"message": "second"}})).await;
-    world.edit("ConfigMap", "a-config", json!({"data": {"message": "changed"}})).await;
+    world
+        .edit("Stack", "a", json!({"spec": {"message": "second"}}))
+        .await;
+    world
+        .edit("ConfigMap", "a-config", json!({"data": {"message": "changed"}}))
+        .await;
     World::rest(&line).await;
     let map = world.get("ConfigMap", "a-config").await.expect("there");
     assert_eq!(map["data"]["message"], "changed");
 
     world
-        .edit("Stack", "a", json!({"metadata": {"annotations": {"baton-olm.dev/pause": null}}}))
+        .edit(
+            "Stack",
+            "a",
+            json!({"metadata": {"annotations": {"baton-olm.dev/pause": null}}}),
+        )
         .await;
-    world.until("ConfigMap", "a-config", |map| map["data"]["message"] == "second").await;
+    world
+        .until("ConfigMap", "a-config", |map| map["data"]["message"] == "second")
+        .await;
     let stack = world.ready("a").await;
     assert!(!is_true(&stack, "Paused"));
 }

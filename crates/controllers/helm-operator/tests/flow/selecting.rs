@@ -34,18 +34,35 @@ async fn a_relabelled_resource_is_handed_over_and_its_pods_go_on() {
     pods.sort_by_key(|(uid, _)| uid.to_string());
     assert_eq!(pods.len(), 2);
 
-    world.edit("Stack", "a", json!({"metadata": {"labels": {"operatorVersion": "v2"}}})).await;
+    world
+        .edit(
+            "Stack",
+            "a",
+            json!({"metadata": {"labels": {"operatorVersion": "v2"}}}),
+        )
+        .await;
     // The first is away: whatever happens from here on is the second's doing.
     world.stop("one").await;
-    world.edit("ConfigMap", "a-config", json!({"data": {"message": "changed"}})).await;
-    world.until("ConfigMap", "a-config", |map| map["data"]["message"] == "hello").await;
-    assert_eq!(identity(&world.get("Deployment", "a-web").await.expect("there")), before);
+    world
+        .edit("ConfigMap", "a-config", json!({"data": {"message": "changed"}}))
+        .await;
+    world
+        .until("ConfigMap", "a-config", |map| map["data"]["message"] == "hello")
+        .await;
+    assert_eq!(
+        identity(&world.get("Deployment", "a-web").await.expect("there")),
+        before
+    );
     let mut after: Vec<_> = world.list("Pod").await.iter().map(identity).collect();
     after.sort_by_key(|(uid, _)| uid.to_string());
     assert_eq!(after, pods);
 
-    world.edit("Stack", "a", json!({"spec": {"message": "second"}})).await;
-    world.until("ConfigMap", "a-config", |map| map["data"]["message"] == "second").await;
+    world
+        .edit("Stack", "a", json!({"spec": {"message": "second"}}))
+        .await;
+    world
+        .until("ConfigMap", "a-config", |map| map["data"]["message"] == "second")
+        .await;
     world.ready("a").await;
     assert_eq!(world.history("a").await, ["1 superseded", "2 deployed"]);
 }
@@ -62,7 +79,9 @@ async fn a_resource_that_nobody_looks_after_is_told_so_by_the_newest() {
     world.ready("two").await;
     world.stack("a", "v9", json!({})).await;
     let stack = world
-        .until("Stack", "a", |stack| says(stack, "Selected", "False", "NotSelected"))
+        .until("Stack", "a", |stack| {
+            says(stack, "Selected", "False", "NotSelected")
+        })
         .await;
     let words = "no running operator looks after this resource: it has operatorVersion=v9; running operators look after \
                  operatorVersion=v2 (stack 2.0.0), operatorVersion=v1 (stack 1.0.0); set the label of one of them";
@@ -71,7 +90,13 @@ async fn a_resource_that_nobody_looks_after_is_told_so_by_the_newest() {
     assert_eq!(stack["metadata"].get("finalizers"), None);
     assert_eq!(world.get("ConfigMap", "a-config").await, None);
 
-    world.edit("Stack", "a", json!({"metadata": {"labels": {"operatorVersion": "v1"}}})).await;
+    world
+        .edit(
+            "Stack",
+            "a",
+            json!({"metadata": {"labels": {"operatorVersion": "v1"}}}),
+        )
+        .await;
     let stack = world.ready("a").await;
     assert_eq!(message(&stack, "Selected"), "");
 }
@@ -88,12 +113,18 @@ async fn of_two_operators_that_pick_a_resource_the_newer_has_it() {
     world.ready("a").await;
     let words = world.told("a", "AlsoSelected").await;
     assert!(
-        words.starts_with("another operator picks this resource too and looks after it: stack 2.0.0 (default/"),
+        words.starts_with(
+            "another operator picks this resource too and looks after it: stack 2.0.0 (default/"
+        ),
         "{words}"
     );
     assert_eq!(world.history("a").await, ["1 deployed"]);
 
     world.stop("two").await;
-    world.edit("Stack", "a", json!({"spec": {"message": "second"}})).await;
-    world.until("ConfigMap", "a-config", |map| map["data"]["message"] == "second").await;
+    world
+        .edit("Stack", "a", json!({"spec": {"message": "second"}}))
+        .await;
+    world
+        .until("ConfigMap", "a-config", |map| map["data"]["message"] == "second")
+        .await;
 }

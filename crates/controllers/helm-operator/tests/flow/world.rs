@@ -192,7 +192,10 @@ impl World {
             .into_iter()
             .map(|watch| Blueprint::load(watch).expect("a chart"))
             .collect();
-        let mine = blueprints.iter().map(|blueprint| Operator::of(blueprint, &[])).collect();
+        let mine = blueprints
+            .iter()
+            .map(|blueprint| Operator::of(blueprint, &[]))
+            .collect();
         let controller = Controller::new(
             Making {
                 client,
@@ -247,9 +250,11 @@ impl World {
             "Namespace" => ("", "namespaces"),
             other => panic!("the kind {other} is not known to the tests"),
         };
-        let resource =
-            ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, "v1", kind), plural);
-        if matches!(kind, "CustomResourceDefinition" | "ClusterRole" | "ClusterRoleBinding" | "Namespace") {
+        let resource = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, "v1", kind), plural);
+        if matches!(
+            kind,
+            "CustomResourceDefinition" | "ClusterRole" | "ClusterRoleBinding" | "Namespace"
+        ) {
             Api::all_with(self.client.clone(), &resource)
         } else {
             Api::namespaced_with(self.client.clone(), NAMESPACE, &resource)
@@ -277,7 +282,10 @@ impl World {
             field_manager: Some("kubectl-edit".to_owned()),
             ..PatchParams::default()
         };
-        let edited = self.api(kind).patch(name, &parameters, &Patch::Merge(patch)).await;
+        let edited = self
+            .api(kind)
+            .patch(name, &parameters, &Patch::Merge(patch))
+            .await;
         edited.expect("edited");
     }
 
@@ -294,7 +302,9 @@ impl World {
     pub(crate) async fn list(&self, kind: &str) -> Vec<Value> {
         let listed = self.api(kind).list(&ListParams::default()).await.expect("a list");
         let objects = listed.items.into_iter();
-        objects.map(|object| serde_json::to_value(object).expect("JSON")).collect()
+        objects
+            .map(|object| serde_json::to_value(object).expect("JSON"))
+            .collect()
     }
 
     /// Waits until an object looks as it should.
@@ -387,7 +397,9 @@ impl World {
                 quiet = if line.take().is_empty() { quiet + 1 } else { 0 };
             }
         };
-        tokio::time::timeout(PATIENCE, waiting).await.expect("the operator rests");
+        tokio::time::timeout(PATIENCE, waiting)
+            .await
+            .expect("the operator rests");
     }
 }
 

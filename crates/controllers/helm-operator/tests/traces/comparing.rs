@@ -58,7 +58,7 @@ pub(crate) fn compare(theirs: &Story, ours: &Story, rules: &Rules) -> Vec<Differ
             theirs.sort_by_key(by_text);
             ours.sort_by_key(by_text);
         }
-        if (rules.trying)(subject) {
+        if (rules.trying)(subject) && !theirs.is_empty() && subject.facet != "events" {
             ours.truncate(theirs.len());
         }
         if theirs != ours {
@@ -70,7 +70,7 @@ pub(crate) fn compare(theirs: &Story, ours: &Story, rules: &Rules) -> Vec<Differ
             });
         }
     }
-    let subjects: BTreeSet<&Subject> = theirs.ends.keys().chain(ours.ends.keys()).collect();
+    let subjects: BTreeSet<&Subject> = theirs.touched.union(&ours.touched).collect();
     for subject in subjects {
         let is_told = |difference: &Difference| {
             let last = |steps: &[Value]| steps.last().filter(|last| **last != "absent").cloned();
@@ -103,7 +103,11 @@ impl Difference {
 
     /// Returns our side as one text.
     pub(crate) fn our_words(&self) -> String {
-        self.ours.iter().map(ToString::to_string).collect::<Vec<String>>().join("\n")
+        self.ours
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<String>>()
+            .join("\n")
     }
 
     /// Shows both sides, line by line where they differ.
@@ -119,7 +123,11 @@ impl Difference {
             lines
         };
         let (theirs, ours) = (lines(&self.theirs), lines(&self.ours));
-        let same_start = theirs.iter().zip(&ours).take_while(|(left, right)| left == right).count();
+        let same_start = theirs
+            .iter()
+            .zip(&ours)
+            .take_while(|(left, right)| left == right)
+            .count();
         let same_end = theirs[same_start..]
             .iter()
             .rev()

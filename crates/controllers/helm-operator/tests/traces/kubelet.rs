@@ -21,7 +21,11 @@ pub(crate) async fn play(client: Client, namespace: String) {
             let name = pod.name_any();
             // A pod may be gone meanwhile.
             let _ = pods
-                .patch_status(&name, &PatchParams::default(), &Patch::Merge(json!({"status": status})))
+                .patch_status(
+                    &name,
+                    &PatchParams::default(),
+                    &Patch::Merge(json!({"status": status})),
+                )
                 .await;
         }
     }
@@ -58,7 +62,11 @@ fn status(pod: &Pod) -> Option<Value> {
     let conditions: Vec<Value> = ["Ready", "ContainersReady", "PodScheduled", "Initialized"]
         .iter()
         .map(|name| {
-            let status = if matches!(*name, "Ready" | "ContainersReady") { truth } else { "True" };
+            let status = if matches!(*name, "Ready" | "ContainersReady") {
+                truth
+            } else {
+                "True"
+            };
             json!({"type": name, "status": status, "lastTransitionTime": now})
         })
         .collect();

@@ -71,7 +71,10 @@ async fn play(server: &Server, recording: &Recording, corpus: &Corpus) -> Vec<St
     let playing = playing::play(client, recording, &corpus.folder, &corpus.charts);
     match AssertUnwindSafe(playing).catch_unwind().await {
         Ok(complaints) => complaints,
-        Err(_) => vec![format!("trace {} {}: it panicked", recording.number, recording.name)],
+        Err(_) => vec![format!(
+            "trace {} {}: it panicked",
+            recording.number, recording.name
+        )],
     }
 }
 
@@ -82,7 +85,10 @@ async fn every_trace_is_followed_on_stage() {
         let server = Server::stage().await;
         play(&server, recording, &corpus).await
     });
-    let complaints: Vec<Vec<String>> = futures_util::stream::iter(played).buffer_unordered(AT_ONCE).collect().await;
+    let complaints: Vec<Vec<String>> = futures_util::stream::iter(played)
+        .buffer_unordered(AT_ONCE)
+        .collect()
+        .await;
     conclude(complaints.concat());
 }
 
@@ -105,7 +111,10 @@ async fn every_trace_is_followed_on_kubernetes() {
         let played = recordings
             .into_iter()
             .map(async |recording| play(&server, recording, &corpus).await);
-        let played: Vec<Vec<String>> = futures_util::stream::iter(played).buffer_unordered(AT_ONCE).collect().await;
+        let played: Vec<Vec<String>> = futures_util::stream::iter(played)
+            .buffer_unordered(AT_ONCE)
+            .collect()
+            .await;
         complaints.extend(played.concat());
     }
     conclude(complaints);

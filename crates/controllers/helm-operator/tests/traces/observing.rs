@@ -28,7 +28,12 @@ pub(crate) const WIDGETS: &str = "widgets.kitchen.baton.test";
 
 /// The kinds that recordings tell of: group and version, kind, plural, and whether it has namespaces.
 const KINDS: &[(&str, &str, &str, bool)] = &[
-    ("doublewordai.co/v1alpha1", "InferenceStack", "inferencestacks", true),
+    (
+        "doublewordai.co/v1alpha1",
+        "InferenceStack",
+        "inferencestacks",
+        true,
+    ),
     ("t.baton.test/v1", "Kitchen", "kitchens", true),
     ("t.baton.test/v1", "Dice", "dice", true),
     ("t.baton.test/v1", "Umbrella", "umbrellas", true),
@@ -41,7 +46,12 @@ const KINDS: &[(&str, &str, &str, bool)] = &[
     ("v1", "Event", "events", true),
     ("apps/v1", "Deployment", "deployments", true),
     ("batch/v1", "Job", "jobs", true),
-    ("rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles", false),
+    (
+        "rbac.authorization.k8s.io/v1",
+        "ClusterRole",
+        "clusterroles",
+        false,
+    ),
     (
         "apiextensions.k8s.io/v1",
         "CustomResourceDefinition",
@@ -85,7 +95,10 @@ impl Scene {
             lists.recv().await.expect("a list");
         }
         tasks.spawn(kubelet::play(client, namespace.to_owned()));
-        Self { _tasks: tasks, ..scene }
+        Self {
+            _tasks: tasks,
+            ..scene
+        }
     }
 
     /// What names of objects of the whole cluster start with that belong here.
@@ -137,7 +150,10 @@ impl Scene {
                     field_manager: Some(MANAGER.to_owned()),
                     ..PatchParams::default()
                 };
-                let patched = self.api(kind).patch(name, &parameters, &Patch::Merge(patch)).await;
+                let patched = self
+                    .api(kind)
+                    .patch(name, &parameters, &Patch::Merge(patch))
+                    .await;
                 patched.expect("patched");
             }
             Action::Delete((kind, name)) => {
@@ -168,9 +184,12 @@ impl Scene {
         // The operator may write the resource at the same moment.
         loop {
             let mut live = api.get(name).await.expect("there");
-            live.metadata.labels = serde_json::from_value(object["metadata"]["labels"].clone()).ok().flatten();
-            live.metadata.annotations =
-                serde_json::from_value(object["metadata"]["annotations"].clone()).ok().flatten();
+            live.metadata.labels = serde_json::from_value(object["metadata"]["labels"].clone())
+                .ok()
+                .flatten();
+            live.metadata.annotations = serde_json::from_value(object["metadata"]["annotations"].clone())
+                .ok()
+                .flatten();
             live.data["spec"] = object["spec"].clone();
             match api.replace(name, &parameters, &live).await {
                 Ok(_) => return,
@@ -220,6 +239,8 @@ async fn follow(
             continue;
         }
         let sighting = Sighting::observed(object, is_gone);
-        log.lock().expect("no panic").push((version.unwrap_or_default(), sighting));
+        log.lock()
+            .expect("no panic")
+            .push((version.unwrap_or_default(), sighting));
     }
 }

@@ -155,7 +155,10 @@ impl Player<'_> {
         for (release, last) in &their_last {
             if !theirs.retried.contains(release) && our_last.get(release) == Some(last) {
                 let agreed = self.agreed.entry(release.clone()).or_default();
-                let before = self.previous.as_ref().is_some_and(|(theirs, _)| theirs.retried.contains(release));
+                let before = self
+                    .previous
+                    .as_ref()
+                    .is_some_and(|(theirs, _)| theirs.retried.contains(release));
                 if !before || *agreed + 1 >= *last {
                     *agreed = *last;
                 }
@@ -193,7 +196,11 @@ impl Player<'_> {
         let trying: BTreeSet<String> = failing(told).intersection(retried).cloned().collect();
         rules.trying = Box::new({
             let (countings, trying) = (countings.clone(), trying);
-            move |subject| countings.release_of(subject).is_some_and(|release| trying.contains(release))
+            move |subject| {
+                countings
+                    .release_of(subject)
+                    .is_some_and(|release| trying.contains(release))
+            }
         });
         if let Some((theirs, ours)) = &self.previous {
             for story in [theirs, ours] {
@@ -236,18 +243,30 @@ impl Player<'_> {
     }
 
     fn complain(&self, group: &Group, unknown: &[&Difference], missing: &[&Known]) -> Vec<Complaint> {
-        let place = format!("trace {} {}, after record {}", self.recording.number, self.recording.name, group.begin);
-        let unknown = unknown.iter().map(|difference| format!("{place}:\n{}", difference.show()));
-        let missing = missing
+        let place = format!(
+            "trace {} {}, after record {}",
+            self.recording.number, self.recording.name, group.begin
+        );
+        let unknown = unknown
             .iter()
-            .map(|known| format!("{place}: expected to differ, but doesn't: {} with {:?}", known.what, known.ours));
+            .map(|difference| format!("{place}:\n{}", difference.show()));
+        let missing = missing.iter().map(|known| {
+            format!(
+                "{place}: expected to differ, but doesn't: {} with {:?}",
+                known.what, known.ours
+            )
+        });
         unknown.chain(missing).collect()
     }
 }
 
 /// Returns whether a record isn't there because more tries were made than upstream had the time for.
 fn is_pruned(difference: &Difference, ours: &State) -> bool {
-    let release = difference.subject.name.rsplit_once(".v").map(|(release, _)| release);
+    let release = difference
+        .subject
+        .name
+        .rsplit_once(".v")
+        .map(|(release, _)| release);
     difference.subject.kind == "Record"
         && difference.ours.is_empty()
         && release.is_some_and(|release| ours.count(release) >= HISTORY)
@@ -255,7 +274,10 @@ fn is_pruned(difference: &Difference, ours: &State) -> bool {
 
 /// Returns the resources that can't be made true.
 fn failing(told: &Story) -> BTreeSet<String> {
-    let conditions = told.ends.iter().filter(|(subject, _)| subject.facet == "conditions");
+    let conditions = told
+        .ends
+        .iter()
+        .filter(|(subject, _)| subject.facet == "conditions");
     conditions
         .filter(|(_, end)| is_irreconcilable(end))
         .map(|(subject, _)| subject.name.clone())
@@ -265,13 +287,20 @@ fn failing(told: &Story) -> BTreeSet<String> {
 fn is_irreconcilable(conditions: &Value) -> bool {
     let conditions = conditions.as_array().into_iter().flatten();
     conditions.into_iter().any(|condition| {
-        matches!(condition["type"].as_str(), Some("Irreconcilable" | "ReleaseFailed")) && condition["status"] == "True"
+        matches!(
+            condition["type"].as_str(),
+            Some("Irreconcilable" | "ReleaseFailed")
+        ) && condition["status"] == "True"
     })
 }
 
 /// Separates what differs into what nobody knows of; what is known and doesn't differ comes second.
 fn sort_out<'a>(found: &'a [Difference], known: &[&'a Known]) -> (Vec<&'a Difference>, Vec<&'a Known>) {
-    let unknown = found.iter().filter(|difference| !known.iter().any(|known| known.is(difference)));
-    let missing = known.iter().filter(|known| !found.iter().any(|difference| known.is(difference)));
+    let unknown = found
+        .iter()
+        .filter(|difference| !known.iter().any(|known| known.is(difference)));
+    let missing = known
+        .iter()
+        .filter(|known| !found.iter().any(|difference| known.is(difference)));
     (unknown.collect(), missing.copied().collect())
 }

@@ -134,7 +134,9 @@ impl Recording {
         let sightings = self.groups.iter().flat_map(|group| &group.sightings);
         sightings
             .filter_map(|sighting| match sighting {
-                Sighting::Object { kind, name, .. } if RESOURCES.contains(&kind.as_str()) => Some(name.clone()),
+                Sighting::Object { kind, name, .. } if RESOURCES.contains(&kind.as_str()) => {
+                    Some(name.clone())
+                }
                 _ => None,
             })
             .collect()
@@ -147,7 +149,9 @@ impl Action {
         let file = || {
             let path = folder.join(text("file").expect("a file"));
             // The recordings were written by a YAML in which this is a text and no truth.
-            let text = std::fs::read_to_string(path).expect("an input").replace(": y\n", ": \"y\"\n");
+            let text = std::fs::read_to_string(path)
+                .expect("an input")
+                .replace(": y\n", ": \"y\"\n");
             goyaml::to_value(text.as_bytes()).expect("YAML")
         };
         let object = || {
@@ -181,6 +185,8 @@ fn period(action: &Value) -> Duration {
     let [argument] = arguments.as_slice() else {
         panic!("other arguments than the period: {arguments:?}");
     };
-    let text = argument.as_str().and_then(|text| text.strip_prefix("--reconcile-period="));
+    let text = argument
+        .as_str()
+        .and_then(|text| text.strip_prefix("--reconcile-period="));
     go_duration::parse(text.expect("the period")).expect("a time")
 }

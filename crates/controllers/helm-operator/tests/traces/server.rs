@@ -43,7 +43,8 @@ impl Server {
         match self {
             Self::Stage(stage) => Client::new(stage.service(), "default"),
             Self::Kubernetes(cluster) => {
-                let kubeconfig = kube::config::Kubeconfig::read_from(&cluster.kubeconfig).expect("a kubeconfig");
+                let kubeconfig =
+                    kube::config::Kubeconfig::read_from(&cluster.kubeconfig).expect("a kubeconfig");
                 let options = kube::config::KubeConfigOptions::default();
                 let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await;
                 Client::try_from(config.expect("a configuration")).expect("a client")
@@ -67,7 +68,9 @@ pub(crate) async fn define(client: &Client, corpus: &Path, with_widgets: bool) {
                 serde_json::from_value((*document.object).clone()).expect("a definition");
             let name = definition.name_any();
             let parameters = PatchParams::apply("harness").force();
-            let applied = definitions.patch(&name, &parameters, &Patch::Apply(&definition)).await;
+            let applied = definitions
+                .patch(&name, &parameters, &Patch::Apply(&definition))
+                .await;
             applied.expect("applied");
             let established = await_condition(definitions.clone(), &name, conditions::is_crd_established());
             let established = tokio::time::timeout(SERVED_WITHIN, established).await;

@@ -41,7 +41,12 @@ impl Sighting {
             };
         }
         let object = &record["object"];
-        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let text = |pointer: &str| {
+            object
+                .pointer(pointer)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+        };
         Self::Object {
             kind: text("/kind").to_owned(),
             name: text("/metadata/name").to_owned(),
@@ -58,7 +63,11 @@ impl Sighting {
         let (kind, name) = (text("/kind"), text("/metadata/name"));
         if kind == "Event" {
             return Self::Event {
-                about: format!("{}/{}", text("/involvedObject/kind"), text("/involvedObject/name")),
+                about: format!(
+                    "{}/{}",
+                    text("/involvedObject/kind"),
+                    text("/involvedObject/name")
+                ),
                 value: json!({
                     "type": object["type"], "reason": object["reason"], "message": object["message"],
                     "component": object["source"]["component"],

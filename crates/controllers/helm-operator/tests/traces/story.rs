@@ -49,6 +49,8 @@ pub(crate) struct Story {
     pub(crate) steps: BTreeMap<Subject, Vec<Value>>,
     /// How things were in the end.
     pub(crate) ends: BTreeMap<Subject, Value>,
+    /// What was written, whether it changed or not.
+    pub(crate) touched: BTreeSet<Subject>,
     /// The releases that an action was begun of more than once.
     pub(crate) retried: BTreeSet<String>,
 }
@@ -66,14 +68,19 @@ impl State {
                 }
                 Sighting::Object { kind, name, value } => {
                     let key = (kind.clone(), name.clone());
+                    story.touched.extend(subjects(kind, name));
                     let before = self.objects.get(&key).cloned();
                     if let Some(release) = revision_of(kind, name) {
                         let status = |value: &Option<Value>| {
-                            let status = value.as_ref().map(|value| value["release"]["info"]["status"].clone());
+                            let status = value
+                                .as_ref()
+                                .map(|value| value["release"]["info"]["status"].clone());
                             status.unwrap_or(Value::Null)
                         };
                         let is_begun = status(&before) != status(value)
-                            && status(value).as_str().is_some_and(|status| status.starts_with("pending"));
+                            && status(value)
+                                .as_str()
+                                .is_some_and(|status| status.starts_with("pending"));
                         if is_begun {
                             let status = status(value).as_str().unwrap_or_default().to_owned();
                             *begun.entry((release.0.clone(), status)).or_default() += 1;
@@ -81,8 +88,9 @@ impl State {
                         let (before, after) = (history(before.as_ref()), history(value.as_ref()));
                         if before != after {
                             let mut step = after;
-                            step["revision"] = json!(release.1);
-                            if value.is_none() && self.has_newer(&release.0, release.1) {
+                            if value.is_some() {
+                                step["revision"] = json!(release.1);
+                            } else if self.has_newer(&release.0, release.1) {
                                 step["status"] = json!(PRUNED);
                             }
                             story.step(subject("Release", &release.0, "history"), step);
@@ -123,14 +131,23 @@ impl State {
     /// Returns whether a revision makes room for newer ones, and isn't one of a release that goes altogether.
     fn has_newer(&self, release: &str, revision: i64) -> bool {
         let last = self.revisions().get(release).copied().unwrap_or_default();
-        let key = ("Secret".to_owned(), format!("sh.helm.release.v1.{release}.v{last}"));
-        let status = self.objects.get(&key).map(|record| &record["release"]["info"]["status"]);
+        let key = (
+            "Secret".to_owned(),
+            format!("sh.helm.release.v1.{release}.v{last}"),
+        );
+        let status = self
+            .objects
+            .get(&key)
+            .map(|record| &record["release"]["info"]["status"]);
         last > revision && status.is_some_and(|status| status != "uninstalling")
     }
 
     /// Returns how many revisions a release has.
     pub(crate) fn count(&self, release: &str) -> usize {
-        let revisions = self.objects.keys().filter_map(|(kind, name)| revision_of(kind, name));
+        let revisions = self
+            .objects
+            .keys()
+            .filter_map(|(kind, name)| revision_of(kind, name));
         revisions.filter(|(name, _)| name == release).count()
     }
 
@@ -162,6 +179,19 @@ fn subject(kind: &str, name: &str, facet: &'static str) -> Subject {
         name: name.to_owned(),
         facet,
     }
+}
+
+/// Returns what is looked at of an object.
+fn subjects(kind: &str, name: &str) -> Vec<Subject> {
+    if let Some((release, revision)) = revision_of(kind, name) {
+        return vec![subject("Record", &format!("{release}.v{revision}"), "content")];
+    }
+    let facets: &[&'static str] = if RESOURCES.contains(&kind) {
+        &["conditions", "release", "life"]
+    } else {
+        &["object"]
+    };
+    facets.iter().map(|facet| subject(kind, name, facet)).collect()
 }
 
 /// Returns the release and revision whose record an object is.
@@ -244,7 +274,9 @@ fn plain(object: &Value) -> Value {
 fn metadata(metadata: &Value) -> Value {
     let mut plain = Map::new();
     for field in ["labels", "annotations", "ownerReferences"] {
-        let Some(value) = metadata.get(field) else { continue };
+        let Some(value) = metadata.get(field) else {
+            continue;
+        };
         let mut value = value.clone();
         if let Some(annotations) = value.as_object_mut() {
             // The Deployment controller's.
@@ -279,7 +311,9 @@ fn record(secret: &Value) -> Value {
     let mut hooks = release["hooks"].clone();
     for hook in hooks.as_array_mut().into_iter().flatten() {
         for time in ["started_at", "completed_at"] {
-            let is_set = hook["last_run"][time].as_str().is_some_and(|time| !time.is_empty());
+            let is_set = hook["last_run"][time]
+                .as_str()
+                .is_some_and(|time| !time.is_empty());
             hook["last_run"][time] = json!(is_set);
         }
     }

@@ -13,7 +13,8 @@ use crate::story::{PRUNED, RESOURCES, Story, Subject};
 static UID: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}").expect("a pattern")
 });
-static RECORDED_UID: LazyLock<Regex> = LazyLock::new(|| Regex::new("(<uid:[^>#]+)#[0-9]+>").expect("a pattern"));
+static RECORDED_UID: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new("(<uid:[^>#]+)#[0-9]+>").expect("a pattern"));
 /// Where the charts of the recordings have their random values.
 static CHANCE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new("(password|roll): ([A-Za-z0-9+/]{8,}=*)").expect("a pattern"));
@@ -63,7 +64,9 @@ impl Names {
         let mut value = value.clone();
         for field in ["password", "roll"] {
             if let Some(chance) = value.pointer_mut(&format!("/data/{field}"))
-                && let Some(text) = chance.as_str().filter(|text| text.len() >= 8 && !text.starts_with('<'))
+                && let Some(text) = chance
+                    .as_str()
+                    .filter(|text| text.len() >= 8 && !text.starts_with('<'))
             {
                 *chance = json!(self.chance(text));
             }
@@ -129,7 +132,8 @@ impl Countings {
             "Record" => subject.name.rsplit_once(".v").map_or("", |(release, _)| release),
             _ => &subject.name,
         };
-        let is_exact = matches!(subject.kind.as_str(), "Record" | "Release") || RESOURCES.contains(&&*subject.kind);
+        let is_exact =
+            matches!(subject.kind.as_str(), "Record" | "Release") || RESOURCES.contains(&&*subject.kind);
         let fitting = self.releases.keys().filter(|release| {
             name == release.as_str() || (!is_exact && name.starts_with(&format!("{release}-")))
         });
@@ -148,7 +152,9 @@ impl Countings {
             ..Counting::default()
         };
         for (subject, steps) in &story.steps {
-            let counting = self.release_of(subject).and_then(|release| self.releases.get(release));
+            let counting = self
+                .release_of(subject)
+                .and_then(|release| self.releases.get(release));
             let counting = counting.unwrap_or(&nothing);
             let mut words: Vec<Value> = Vec::new();
             // How many revisions there are depends on how often something was tried.
@@ -162,23 +168,37 @@ impl Countings {
             told.steps.insert(subject.clone(), words);
         }
         for (subject, end) in &story.ends {
-            let counting = self.release_of(subject).and_then(|release| self.releases.get(release));
+            let counting = self
+                .release_of(subject)
+                .and_then(|release| self.releases.get(release));
             let counting = counting.unwrap_or(&nothing);
-            let mut named = subject.clone();
-            if subject.kind == "Record"
-                && let Some((release, number)) = subject.name.rsplit_once(".v")
-            {
-                let number: i64 = number.parse().expect("a number");
-                let is_compared = number <= counting.agreed || (!counting.is_hidden && number > counting.base);
-                if !is_compared {
-                    continue;
-                }
-                named.name = format!("{release}.v{}", counting.word(number));
-            }
+            let Some(named) = self.renamed(subject) else {
+                continue;
+            };
             let words = self.words(subject, end, counting, &mut chances);
             told.ends.insert(named, words);
         }
+        told.touched = story
+            .touched
+            .iter()
+            .filter_map(|subject| self.renamed(subject))
+            .collect();
         told
+    }
+
+    /// Names a record by the word for its number; none if it can't be compared.
+    fn renamed(&self, subject: &Subject) -> Option<Subject> {
+        let mut named = subject.clone();
+        if subject.kind == "Record"
+            && let Some((release, number)) = subject.name.rsplit_once(".v")
+        {
+            let counting = self.releases.get(release)?;
+            let number: i64 = number.parse().ok()?;
+            let is_compared = number <= counting.agreed || (!counting.is_hidden && number > counting.base);
+            named.name = format!("{release}.v{}", counting.word(number));
+            return is_compared.then_some(named);
+        }
+        Some(named)
     }
 
     fn words(

@@ -141,7 +141,10 @@ impl OperatorImage {
     pub fn build(&self, store: &ContentStore) -> Result<BuiltImage, OperatorImageError> {
         let mut programs = BTreeMap::new();
         for (architecture, path) in &self.binaries {
-            programs.insert(architecture.clone(), program_layer(path, store, Compression::Gzip)?);
+            programs.insert(
+                architecture.clone(),
+                program_layer(path, store, Compression::Gzip)?,
+            );
         }
         self.build_on(&programs, store)
     }

@@ -13,6 +13,7 @@ mod get;
 mod init;
 mod install;
 mod lint;
+mod operator;
 pub(crate) mod opm;
 mod package;
 mod pause;
@@ -55,6 +56,8 @@ pub(crate) enum Command {
     Registry(registry::RegistryCommand),
     Stage(stage::Stage),
     Controllers(Box<controllers::Controllers>),
+    #[command(subcommand)]
+    Operator(operator::OperatorCommand),
     Install(Box<install::Install>),
     Upgrade(upgrade::Upgrade),
     Rollback(rollback::Rollback),
@@ -88,6 +91,7 @@ impl Command {
             Self::Registry(registry) => registry.run(terminal),
             Self::Stage(stage) => stage.run(terminal),
             Self::Controllers(controllers) => controllers.run(terminal),
+            Self::Operator(operator) => operator.run(terminal),
             Self::Install(install) => install.run(terminal),
             Self::Upgrade(upgrade) => upgrade.run(terminal),
             Self::Rollback(rollback) => rollback.run(terminal),

@@ -54,7 +54,12 @@ pub(crate) struct Run {
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     max_concurrent_reconciles: usize,
     /// Where metrics are served; 0 is nowhere
-    #[arg(long, value_name = "ADDRESS", default_value = ":8080", conflicts_with = "metrics_addr")]
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        default_value = ":8080",
+        conflicts_with = "metrics_addr"
+    )]
     metrics_bind_address: String,
     /// The older name of --metrics-bind-address
     #[arg(long, value_name = "ADDRESS", hide = true)]
@@ -137,7 +142,8 @@ impl Run {
     fn run(self, terminal: &mut Terminal) -> Result<(), Failure> {
         if self.metrics_require_rbac && !self.metrics_secure {
             return Err(Failure::new(
-                "--metrics-require-rbac needs --metrics-secure: a token must not be sent in the open".to_owned(),
+                "--metrics-require-rbac needs --metrics-secure: a token must not be sent in the open"
+                    .to_owned(),
             ));
         }
         self.start_log();
@@ -156,9 +162,11 @@ impl Run {
 
     fn start_log(&self) {
         let for_person = self.zap_devel || std::io::stderr().is_terminal();
-        let format = self
-            .zap_encoder
-            .unwrap_or(if for_person { LogFormat::Console } else { LogFormat::Json });
+        let format = self.zap_encoder.unwrap_or(if for_person {
+            LogFormat::Console
+        } else {
+            LogFormat::Json
+        });
         let level = if self.zap_devel {
             self.zap_log_level.max(tracing::Level::DEBUG)
         } else {
@@ -206,7 +214,7 @@ impl Run {
             self.workers(),
         );
         let serving = serving::start(&self, &client, controller.metrics()).await?;
-        if let Some(address) = serving.metrics_address {
+        if let Some(address) = &serving.metrics_address {
             terminal.remark(format!("metrics are served at {address}"));
         }
         let (say_stop, stopped) = watch::channel(false);
@@ -245,22 +253,37 @@ impl Run {
 
     /// What tells this operator from others: its Lease, the older variable, or what it watches.
     fn identity(&self, blueprints: &[Blueprint]) -> String {
-        let from_environment = || std::env::var("OPERATOR_NAME").ok().filter(|name| !name.is_empty());
-        self.leader_election_id.clone().or_else(from_environment).unwrap_or_else(|| {
-            let parts: Vec<String> = blueprints
-                .iter()
-                .map(|blueprint| {
-                    let selector = serde_json::to_string(&blueprint.watch.selector).unwrap_or_default();
-                    format!("{} {} {selector}", blueprint.watch.kind, blueprint.chart.metadata.name)
-                })
-                .collect();
-            parts.join(";")
-        })
+        let from_environment = || {
+            std::env::var("OPERATOR_NAME")
+                .ok()
+                .filter(|name| !name.is_empty())
+        };
+        self.leader_election_id
+            .clone()
+            .or_else(from_environment)
+            .unwrap_or_else(|| {
+                let parts: Vec<String> = blueprints
+                    .iter()
+                    .map(|blueprint| {
+                        let selector = serde_json::to_string(&blueprint.watch.selector).unwrap_or_default();
+                        format!(
+                            "{} {} {selector}",
+                            blueprint.watch.kind, blueprint.chart.metadata.name
+                        )
+                    })
+                    .collect();
+                parts.join(";")
+            })
     }
 }
 
 /// Works whenever the Lease is held, until it is stopped.
-async fn lead(client: &kube::Client, tenure: &Tenure, controller: &Controller, stopped: &watch::Receiver<bool>) {
+async fn lead(
+    client: &kube::Client,
+    tenure: &Tenure,
+    controller: &Controller,
+    stopped: &watch::Receiver<bool>,
+) {
     loop {
         let work = controller.run(until(stopped.clone()));
         tokio::select! {
@@ -287,7 +310,13 @@ fn lease_name(identity: &str) -> String {
     let plain: String = identity
         .to_lowercase()
         .chars()
-        .map(|character| if character.is_ascii_alphanumeric() || character == '.' { character } else { '-' })
+        .map(|character| {
+            if character.is_ascii_alphanumeric() || character == '.' {
+                character
+            } else {
+                '-'
+            }
+        })
         .take(200)
         .collect();
     plain.trim_matches(['-', '.']).to_owned()

@@ -12,7 +12,7 @@ use clap::Args;
 use image::policy::PolicySource;
 use image::reference::Reference;
 
-use super::bundle::build::OperatorImages;
+use super::bundle::build::{OperatorImages, reach};
 use super::bundle::project::ProjectFlags;
 use super::bundle::publication::{self, Publication};
 use super::catalog::catalog_image::CatalogImageFlags;
@@ -45,6 +45,9 @@ pub(crate) struct Publish {
     /// A static baton binary for the operator's image, one for each architecture: [ARCHITECTURE=]FILE
     #[arg(long = "operator-binary", alias = "binary", value_name = "FILE")]
     operator_binaries: Vec<String>,
+    /// Let the operator's program need libraries of this machine; it then runs on a stage of this machine and nowhere else
+    #[arg(long)]
+    for_this_machine: bool,
     /// Render the catalog as this version of opm did: 1.51 or latest
     #[arg(long, value_name = "VERSION", default_value = "latest", value_parser = template::compatibility)]
     compatibility: Compatibility,
@@ -79,7 +82,12 @@ impl Publish {
             )));
         }
         let images = Images::open(&self.images, PolicySource::Optional, terminal.bars())?;
-        let built = OperatorImages::build(&self.project, &self.operator_binaries, &images)?;
+        let built = OperatorImages::build(
+            &self.project,
+            &self.operator_binaries,
+            reach(self.for_this_machine),
+            &images,
+        )?;
         check_bundle(&built, terminal)?;
         runtime::block_on(async {
             let (operator, bundle) = (

@@ -10,7 +10,7 @@ use image::policy::PolicySource;
 use image::reference::Reference;
 
 use super::project::ProjectFlags;
-use crate::binaries::Binaries;
+use crate::binaries::{Binaries, Reach};
 use crate::built_images::BuiltImagesFlags;
 use crate::failure::Failure;
 use crate::images::{ImageFlags, Images};
@@ -28,6 +28,9 @@ pub(crate) struct Build {
     /// itself when none is given
     #[arg(long = "binary", value_name = "FILE")]
     binaries: Vec<String>,
+    /// Let the program need libraries of this machine; the image then runs on a stage of this machine and nowhere else
+    #[arg(long)]
+    for_this_machine: bool,
     #[command(flatten)]
     built: BuiltImagesFlags,
     #[command(flatten)]
@@ -41,10 +44,24 @@ impl Build {
             Reference::parse(&self.bundle_image)?,
         );
         let images = Images::open(&self.images, PolicySource::Optional, None)?;
-        let built = OperatorImages::build(&self.project, &self.binaries, &images)?;
+        let built = OperatorImages::build(
+            &self.project,
+            &self.binaries,
+            reach(self.for_this_machine),
+            &images,
+        )?;
         self.project.write_if_changed(&built.generated)?;
         terminal.print(self.built.keep(&images, &built.operator, &operator)?.as_bytes())?;
         terminal.print(self.built.keep(&images, &built.bundle, &bundle)?.as_bytes())
+    }
+}
+
+/// What a flag says about where an image is to run.
+pub(crate) fn reach(for_this_machine: bool) -> Reach {
+    if for_this_machine {
+        Reach::ThisMachine
+    } else {
+        Reach::Anywhere
     }
 }
 
@@ -61,9 +78,10 @@ impl OperatorImages {
     pub(crate) fn build(
         project: &ProjectFlags,
         binaries: &[String],
+        reach: Reach,
         images: &Images,
     ) -> Result<Self, Failure> {
-        let binaries = Binaries::parse_or_own(binaries)?;
+        let binaries = Binaries::parse_or_own(binaries, reach)?;
         let architectures = binaries
             .iter()
             .map(|(architecture, _)| architecture.to_owned())

@@ -69,9 +69,13 @@ pub(super) async fn start(
         metrics_address = Some(format!("{scheme}://{}/metrics", listener.local_addr()?));
         let reading = Reading {
             metrics: Arc::new(metrics),
-            gate: run.metrics_require_rbac.then(|| Arc::new(Gate::new(client.clone()))),
+            gate: run
+                .metrics_require_rbac
+                .then(|| Arc::new(Gate::new(client.clone()))),
         };
-        let router = Router::new().route("/metrics", get(read_metrics)).with_state(reading);
+        let router = Router::new()
+            .route("/metrics", get(read_metrics))
+            .with_state(reading);
         let stopped = until(stopped.clone());
         if run.metrics_secure {
             let listener = TlsListener {
@@ -79,11 +83,17 @@ pub(super) async fn start(
                 acceptor: own_identity(run.enable_http2)?,
             };
             tasks.spawn(async move {
-                axum::serve(listener, router).with_graceful_shutdown(stopped).await.ok();
+                axum::serve(listener, router)
+                    .with_graceful_shutdown(stopped)
+                    .await
+                    .ok();
             });
         } else {
             tasks.spawn(async move {
-                axum::serve(listener, router).with_graceful_shutdown(stopped).await.ok();
+                axum::serve(listener, router)
+                    .with_graceful_shutdown(stopped)
+                    .await
+                    .ok();
             });
         }
     }
@@ -93,7 +103,10 @@ pub(super) async fn start(
             .route("/readyz", get(async || "ok"));
         let stopped = until(stopped);
         tasks.spawn(async move {
-            axum::serve(listener, router).with_graceful_shutdown(stopped).await.ok();
+            axum::serve(listener, router)
+                .with_graceful_shutdown(stopped)
+                .await
+                .ok();
         });
     }
     Ok(Serving {
@@ -117,7 +130,9 @@ async fn bind(flag: &str, address: &str) -> Result<Option<TcpListener>, Failure>
         None => address.to_owned(),
     };
     let failed = |error: &dyn std::fmt::Display| {
-        Failure::new(format!("cannot listen on {address}: {error}; give another address with {flag}, or 0 for none"))
+        Failure::new(format!(
+            "cannot listen on {address}: {error}; give another address with {flag}, or 0 for none"
+        ))
     };
     let bound = TcpListener::bind(&full).await;
     // A machine without IPv6 has its addresses elsewhere.
@@ -206,7 +221,7 @@ impl Gate {
         let asked = TokenReview {
             metadata: ObjectMeta::default(),
             spec: TokenReviewSpec {
-                token: Some(token.to_owned()),
+                token: token.to_owned(),
                 audiences: None,
             },
             status: None,
@@ -270,14 +285,20 @@ impl axum::serve::Listener for TlsListener {
 
 /// Makes a certificate for this run, as the real operator does without one of its own.
 fn own_identity(with_http2: bool) -> Result<TlsAcceptor, Failure> {
-    let failed = |error: &dyn std::fmt::Display| Failure::new(format!("cannot serve metrics with TLS: {error}"));
-    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).map_err(|error| failed(&error))?;
+    let failed =
+        |error: &dyn std::fmt::Display| Failure::new(format!("cannot serve metrics with TLS: {error}"));
+    let made =
+        rcgen::generate_simple_self_signed(["localhost".to_owned()]).map_err(|error| failed(&error))?;
     let key = rustls::pki_types::PrivateKeyDer::try_from(made.signing_key.serialize_der())
         .map_err(|error| failed(&error))?;
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let mut config = rustls::ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .and_then(|builder| builder.with_no_client_auth().with_single_cert(vec![made.cert.der().clone()], key))
+        .and_then(|builder| {
+            builder
+                .with_no_client_auth()
+                .with_single_cert(vec![made.cert.der().clone()], key)
+        })
         .map_err(|error| failed(&error))?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     if with_http2 {
