@@ -79,7 +79,7 @@ pub fn loops_text(loops: &[(&str, &LoopMetrics)]) -> String {
         "counter",
         "Total number of reconciliations per controller",
     );
-    for (name, counted) in loops.iter().copied() {
+    for &(name, counted) in loops {
         for ((_, result), counter) in OUTCOMES.iter().zip(&counted.outcomes) {
             let count = counter.load(Ordering::Relaxed);
             writeln!(
@@ -95,7 +95,7 @@ pub fn loops_text(loops: &[(&str, &LoopMetrics)]) -> String {
         "counter",
         "Total number of reconciliation errors per controller",
     );
-    for (name, counted) in loops.iter().copied() {
+    for &(name, counted) in loops {
         let count = counted.count(Outcome::Error) + counted.count(Outcome::Panic);
         writeln!(
             out,
@@ -109,7 +109,7 @@ pub fn loops_text(loops: &[(&str, &LoopMetrics)]) -> String {
         "counter",
         "Total number of reconciliation panics per controller",
     );
-    for (name, counted) in loops.iter().copied() {
+    for &(name, counted) in loops {
         let count = counted.count(Outcome::Panic);
         writeln!(
             out,
@@ -123,7 +123,7 @@ pub fn loops_text(loops: &[(&str, &LoopMetrics)]) -> String {
         "histogram",
         "Length of time per reconciliation per controller",
     );
-    for (name, counted) in loops.iter().copied() {
+    for &(name, counted) in loops {
         histogram(&mut out, name, counted);
     }
     head(
@@ -132,7 +132,7 @@ pub fn loops_text(loops: &[(&str, &LoopMetrics)]) -> String {
         "gauge",
         "Number of currently used workers per controller",
     );
-    for (name, counted) in loops.iter().copied() {
+    for &(name, counted) in loops {
         let active = counted.active.load(Ordering::Relaxed);
         writeln!(
             out,

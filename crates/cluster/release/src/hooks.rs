@@ -269,7 +269,7 @@ impl Runner<'_> {
         {
             return;
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 
     /// Deletes the objects of a hook if its policies say so, and waits until they are gone. Definitions stay: with them

@@ -197,7 +197,7 @@ impl TreeReader {
                 .unwrap_or_default(),
             namespace: extension.spec.namespace.clone(),
             installed_version: installed.map(|install| install.bundle.version.clone()),
-            conditions: extension.status.conditions.clone(),
+            conditions: in_order(&extension.status.conditions),
             revisions,
             name,
         })
@@ -212,7 +212,7 @@ impl TreeReader {
                 .cloned()
                 .unwrap_or_default(),
             lifecycle_state: set.spec.lifecycle_state,
-            conditions: set.status.conditions.clone(),
+            conditions: in_order(&set.status.conditions),
             unreadable: None,
             phases: Vec::new(),
         };
@@ -271,4 +271,10 @@ impl fmt::Display for Called<'_> {
             namespace => write!(formatter, "{} {namespace}/{}", id.kind, id.name),
         }
     }
+}
+/// Returns conditions in the order of their names: that in which they came is a matter of chance.
+fn in_order(conditions: &[Condition]) -> Vec<Condition> {
+    let mut conditions = conditions.to_vec();
+    conditions.sort_by(|left, right| left.kind.cmp(&right.kind));
+    conditions
 }

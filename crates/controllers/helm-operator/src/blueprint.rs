@@ -119,7 +119,7 @@ impl Blueprint {
     pub fn values(&self, resource: &CustomResource) -> Result<Table, ValuesError> {
         let overrides = &self.watch.overrides;
         values::of(resource.spec.as_ref(), overrides, &self.chart, &mut |warning| {
-            log(&warning)
+            log(&warning);
         })
     }
 

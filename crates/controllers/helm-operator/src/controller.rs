@@ -88,7 +88,7 @@ impl Controller {
                     .unwrap_or(self.max_concurrent);
                 for _ in 0..workers {
                     let world = Arc::clone(world);
-                    tasks.spawn(async move { work(&world, watch).await });
+                    tasks.spawn(async move { Box::pin(work(&world, watch)).await });
                 }
             }
             std::future::pending::<()>().await;
@@ -252,7 +252,9 @@ async fn work(world: &Arc<World>, watch: usize) {
         };
         let begin = Instant::now();
         world.metrics.begin(watch);
-        let looked = AssertUnwindSafe(reconcile(world, &key)).catch_unwind().await;
+        let looked = AssertUnwindSafe(Box::pin(reconcile(world, &key)))
+            .catch_unwind()
+            .await;
         let outcome = match looked {
             Ok(Again::WhenChanged) => {
                 queue.forget_failures(&resource);

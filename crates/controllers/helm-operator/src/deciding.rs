@@ -4,6 +4,10 @@ use release::recovery::Recovery;
 
 /// What is seen of a resource and its release, before anything is rendered.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a thing of its own that is so or not"
+)]
 pub struct Seen {
     /// The resource is on its way out.
     pub is_deleted: bool,

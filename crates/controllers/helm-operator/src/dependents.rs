@@ -153,7 +153,7 @@ impl<H: Clone + Eq + std::hash::Hash + Send + 'static> Dependents<H> {
         for (id, served) in objects {
             self.watch(&mut state, id, served);
         }
-        self.unwatch(&mut state);
+        Self::unwatch(&mut state);
     }
 
     /// Notes how objects that are held already were left.
@@ -169,7 +169,7 @@ impl<H: Clone + Eq + std::hash::Hash + Send + 'static> Dependents<H> {
                 state.objects.remove(&id);
             }
         }
-        self.unwatch(&mut state);
+        Self::unwatch(&mut state);
     }
 
     /// Returns whether the objects of a holder are known.
@@ -197,7 +197,7 @@ impl<H: Clone + Eq + std::hash::Hash + Send + 'static> Dependents<H> {
         self.state().running.len()
     }
 
-    fn unwatch(&self, state: &mut State<H>) {
+    fn unwatch(state: &mut State<H>) {
         let needed: HashSet<Kind> = state
             .kinds()
             .into_iter()

@@ -94,24 +94,21 @@ impl Announcer {
             told.get(&key).cloned()
         };
         let now = Timestamp::now();
-        let written = match before {
-            Some(before) => {
-                let count = before.count.saturating_add(1);
-                let change = json!({"count": count, "lastTimestamp": Time(now)});
-                let patched = events
-                    .patch(&before.name, &PatchParams::default(), &Patch::Merge(&change))
-                    .await;
-                patched.map(|_| Told {
-                    name: before.name,
-                    count,
-                })
-            }
-            None => {
-                let event = event(resource, kind, namespace, announcement, now);
-                let name = event.metadata.name.clone().unwrap_or_default();
-                let created = events.create(&PostParams::default(), &event).await;
-                created.map(|_| Told { name, count: 1 })
-            }
+        let written = if let Some(before) = before {
+            let count = before.count.saturating_add(1);
+            let change = json!({"count": count, "lastTimestamp": Time(now)});
+            let patched = events
+                .patch(&before.name, &PatchParams::default(), &Patch::Merge(&change))
+                .await;
+            patched.map(|_| Told {
+                name: before.name,
+                count,
+            })
+        } else {
+            let event = event(resource, kind, namespace, announcement, now);
+            let name = event.metadata.name.clone().unwrap_or_default();
+            let created = events.create(&PostParams::default(), &event).await;
+            created.map(|_| Told { name, count: 1 })
         };
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         match written {

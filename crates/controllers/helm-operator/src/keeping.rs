@@ -30,10 +30,8 @@ pub fn keep(one: &mut Value, other: &Value, stored: &Value) {
                 *one = kept;
             }
         }
-        (one @ Value::Number(_), other @ Value::Number(_), stored @ Value::Number(_)) => {
-            if one != other {
-                *one = stored.clone();
-            }
+        (one @ Value::Number(_), other @ Value::Number(_), stored @ Value::Number(_)) if one != other => {
+            *one = stored.clone();
         }
         _ => {}
     }

@@ -60,8 +60,8 @@ pub async fn reconcile(world: &World, key: &Key) -> Again {
         world.not_alone(key);
     }
     match role {
-        Role::Owner => look.as_owner().await,
-        Role::Herald { .. } if resource.is_deleted => look.as_owner().await,
+        Role::Owner => Box::pin(look.as_owner()).await,
+        Role::Herald { .. } if resource.is_deleted => Box::pin(look.as_owner()).await,
         Role::Herald { message } => look.as_herald(message).await,
         Role::Beaten { by } => {
             world.let_go(key);
@@ -129,7 +129,7 @@ impl Look<'_> {
             Step::Pause => self.pause().await,
             Step::Collide { chart } => self.collide(&chart).await,
             Step::Install => self.install().await,
-            Step::Compare => self.compare(drifted).await,
+            Step::Compare => Box::pin(self.compare(drifted)).await,
             Step::Repair => self.repair(drifted).await,
             Step::Uninstall => self.uninstall().await,
             Step::LetGo => self.part(StatusChange::default()).await,

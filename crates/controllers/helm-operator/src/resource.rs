@@ -103,7 +103,7 @@ impl CustomResource {
                 .unwrap_or_default(),
             created: text("creationTimestamp")
                 .parse::<jiff::Timestamp>()
-                .map(|time| time.as_second())
+                .map(jiff::Timestamp::as_second)
                 .unwrap_or_default(),
             labels: table("labels"),
             annotations: table("annotations"),
@@ -180,6 +180,7 @@ fn boolean(text: &str) -> Option<bool> {
 
 /// What the annotations of a resource ask for.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an annotation of its own")]
 pub struct Wishes {
     /// Objects are replaced, not changed, at an upgrade.
     pub upgrade_force: bool,
@@ -242,7 +243,7 @@ mod tests {
         let wishes = resource.wishes();
         assert!(wishes.upgrade_force && wishes.rollback_force && wishes.install.without_hooks);
         assert_eq!(wishes.upgrade.description.as_deref(), Some("by hand"));
-        assert_eq!(wishes.reconcile_period, Some(Duration::from_secs(120)));
+        assert_eq!(wishes.reconcile_period, Some(Duration::from_mins(2)));
         assert_eq!(wishes.restart_on_configuration, Some(false));
         assert!(!wishes.pause);
     }

@@ -5,6 +5,7 @@
 //! does the template, and the workload rolls out.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 use aws_lc_rs::digest::{SHA256, digest};
 use serde_json::{Map, Value};
@@ -77,8 +78,12 @@ fn content_digest(object: &Value) -> String {
     hexadecimal(digest(&SHA256, text.as_bytes()).as_ref())
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+/// Writes bytes as pairs of digits.
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 /// The pod template of a workload; a pod of its own can't start anew.

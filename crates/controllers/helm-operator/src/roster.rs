@@ -18,6 +18,7 @@ use kube::runtime::{WatchStreamExt as _, watcher as watch};
 use kube::{Client, ResourceExt as _};
 use tokio::time::Instant;
 
+use crate::restarts::hexadecimal;
 use crate::routing::Operator;
 
 /// The label of the Leases of operators.
@@ -55,12 +56,7 @@ impl Roster {
     /// Makes the roster of an operator that is told from others by `identity`, such as its name in leader election.
     pub fn new(namespace: &str, identity: &str, mut mine: Vec<Operator>) -> Self {
         let mark = digest(&SHA256, identity.as_bytes());
-        let mark: String = mark
-            .as_ref()
-            .iter()
-            .take(6)
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let mark = hexadecimal(&mark.as_ref()[..6]);
         let name = format!("baton-helm-operator-{mark}");
         for operator in &mut mine {
             operator.id = format!("{namespace}/{name}");

@@ -136,11 +136,10 @@ pub fn role(me: &Operator, others: &[Operator], resource: &CustomResource) -> Ro
         Some(owner) if me.selects(labels) => Role::Beaten {
             by: format!("{} {} ({})", owner.chart, owner.version, owner.id),
         },
-        Some(_) => Role::Bystander,
         None if all.first().is_some_and(|newest| newest.id == me.id) => Role::Herald {
             message: nobody(&all, labels),
         },
-        None => Role::Bystander,
+        _ => Role::Bystander,
     }
 }
 

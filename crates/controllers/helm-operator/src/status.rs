@@ -109,11 +109,23 @@ pub struct DeployedRelease {
 /// A manifest that is longer stays out of the status, where it would make the resource too large to store.
 const LONGEST_MANIFEST: usize = 400 << 10;
 
+/// What becomes of the release in the status.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+enum ReleaseChange {
+    /// Nothing.
+    #[default]
+    Same,
+    /// There is none.
+    Gone,
+    /// It is this one.
+    There(DeployedRelease),
+}
+
 /// What becomes of a status.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StatusChange {
     statements: Vec<Statement>,
-    release: Option<Option<DeployedRelease>>,
+    release: ReleaseChange,
     removed: Vec<Aspect>,
     observed_generation: Option<i64>,
     drift: Option<Vec<String>>,
@@ -136,7 +148,7 @@ impl StatusChange {
 
     /// Names the release that is there, or that there is none.
     pub fn release(&mut self, release: Option<DeployedRelease>) -> &mut Self {
-        self.release = Some(release);
+        self.release = release.map_or(ReleaseChange::Gone, ReleaseChange::There);
         self
     }
 
@@ -165,11 +177,11 @@ impl StatusChange {
         let mut after = before.clone();
         after.insert("conditions".to_owned(), Value::Array(conditions));
         match &self.release {
-            None => {}
-            Some(None) => {
+            ReleaseChange::Same => {}
+            ReleaseChange::Gone => {
                 after.remove("deployedRelease");
             }
-            Some(Some(release)) => {
+            ReleaseChange::There(release) => {
                 let mut value = json!({"name": release.name});
                 if release.manifest.len() <= LONGEST_MANIFEST {
                     value["manifest"] = Value::String(release.manifest.clone());

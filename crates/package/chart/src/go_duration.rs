@@ -18,7 +18,7 @@ mod tests {
         let rows = [
             ("1m30s", Ok(Duration::from_secs(90))),
             ("0", Ok(Duration::ZERO)),
-            ("1.5h", Ok(Duration::from_secs(5_400))),
+            ("1.5h", Ok(Duration::from_mins(90))),
             ("-1s", Err("-1s is negative".to_owned())),
             ("soon", Err("time: invalid duration \"soon\"".to_owned())),
         ];

@@ -23,7 +23,7 @@ impl Look<'_> {
             Err(fault) => return self.cannot_read_records(&fault.into()).await,
         };
         let wishes = self.resource.wishes();
-        let mut change = self.beginning();
+        let mut change = Self::beginning();
         say_deployed(&mut change, &standing.last);
         let objects = release::documents::read(&standing.base().release.manifest).unwrap_or_default();
         let attempt = match standing.last.release.info.status {
@@ -56,7 +56,7 @@ impl Look<'_> {
             }
             Err(failure) if failure.cause == Cause::Interrupted => self.interrupted(&failure),
             Err(failure) => {
-                let message = self.words(&failure);
+                let message = Self::words(&failure);
                 self.say_failed(&mut change, "UninstallError", &message);
                 self.write_status(self.resource, &change, Again::AfterFailure)
                     .await
@@ -79,7 +79,7 @@ impl Look<'_> {
             .unsay(Aspect::Ready)
             .release(None);
         match writing::write_status(self.world, self.blueprint, self.resource, &change).await {
-            Ok(_) => {}
+            Ok(()) => {}
             Err(fault) if fault.is_not_found() => return Again::WhenChanged,
             Err(fault) => return self.failed_write(&fault),
         }

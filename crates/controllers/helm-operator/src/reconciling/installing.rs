@@ -19,19 +19,19 @@ use super::saying::say_deployed;
 use super::{Again, Look};
 use crate::deciding::{self, Comparison};
 use crate::events::Announcement;
-use crate::preparing::{Before, Preparation, PreparationError, Wanted};
+use crate::preparing::{Before, Preparation, Wanted};
 use crate::resource::ActionWishes;
 use crate::status::{Aspect, Statement, StatusChange, Truth};
 
 /// How long the definitions of a chart may take to be served.
-const DEFINITIONS_WITHIN: Duration = Duration::from_secs(60);
+const DEFINITIONS_WITHIN: Duration = Duration::from_mins(1);
 
 /// How long another operator that runs may still be at work on a release that it began.
 const HANDED_OVER: Duration = Duration::from_mins(1);
 
 impl Look<'_> {
     pub(super) async fn install(&self) -> Again {
-        let mut change = self.beginning();
+        let mut change = Self::beginning();
         // Helm can't even look for a release of such a name.
         if chart::release_name::validate(&self.id.name).is_err() {
             let message = format!("releaseContent: Release name is invalid: {}", self.id.name);
@@ -76,7 +76,7 @@ impl Look<'_> {
             // Somebody was faster: the next look sees what is there.
             Err(failure) if failure.cause == Cause::InUse => Again::AfterFailure,
             Err(failure) => {
-                let mut message = self.words(&failure);
+                let mut message = Self::words(&failure);
                 if failure.record.is_some()
                     && let Err(second) = self.uninstall_failed().await
                 {
@@ -110,7 +110,7 @@ impl Look<'_> {
                 return self.cannot_read_records(&fault.into()).await;
             }
         };
-        let mut change = self.beginning();
+        let mut change = Self::beginning();
         say_deployed(&mut change, &standing.last);
         let labels = standing.base().user_labels();
         let before = Before {
@@ -142,7 +142,7 @@ impl Look<'_> {
             status: &last.info.status,
             same_content: is_same,
             ours: self.is_left_by_us(&standing.last),
-            age: self.age_of(&standing.last),
+            age: Self::age_of(&standing.last),
             deleting: false,
         });
         let failed = matches!(last.info.status, Status::Failed | Status::Superseded);
@@ -150,7 +150,9 @@ impl Look<'_> {
         match deciding::compare(recovery, failed, is_same) {
             Comparison::Verify => self.verify(change, standing, wanted, &drifted).await,
             Comparison::Upgrade => self.upgrade(change, standing, wanted, &drifted).await,
-            Comparison::Recover(recovery) => self.recover(change, recovery, standing, wanted, &drifted).await,
+            Comparison::Recover(recovery) => {
+                Box::pin(self.recover(change, recovery, standing, wanted, &drifted)).await
+            }
         }
     }
 
@@ -201,7 +203,7 @@ impl Look<'_> {
                     .await
             }
             Err(failure) => {
-                let mut message = self.words(&failure);
+                let mut message = Self::words(&failure);
                 if failure.record.is_some()
                     && let Err(second) = self.roll_back().await
                 {
@@ -243,7 +245,7 @@ impl Look<'_> {
                 self.cannot_tell_state(&mut change, IN_PROGRESS);
                 let is_operator = standing.last.written_by() == Some(self.world.cluster.manager());
                 let delay = if is_operator {
-                    delay.min(HANDED_OVER.saturating_sub(self.age_of(&standing.last)))
+                    delay.min(HANDED_OVER.saturating_sub(Self::age_of(&standing.last)))
                 } else {
                     delay
                 };
@@ -277,7 +279,7 @@ impl Look<'_> {
                         } else {
                             "UpgradeError"
                         };
-                        let message = self.words(&failure);
+                        let message = Self::words(&failure);
                         self.say_failed(&mut change, reason, &message);
                         self.write_status(self.resource, &change, Again::AfterFailure)
                             .await
@@ -298,7 +300,7 @@ impl Look<'_> {
                 match releases.uninstall(standing, Attempt::Resumed).await {
                     Ok(_) => Again::Soon,
                     Err(failure) => {
-                        let message = self.words(&failure);
+                        let message = Self::words(&failure);
                         self.say_failed(&mut change, "UninstallError", &message);
                         self.write_status(self.resource, &change, Again::AfterFailure)
                             .await
@@ -347,16 +349,11 @@ impl Look<'_> {
         preparation
             .revision(operation, revision)
             .await
-            .map_err(|fault| Unwanted::Fault(self.render_words(&fault)))
-    }
-
-    /// Says what is wrong with a render; what is wrong with values is told in terms of the resource's spec too.
-    pub(super) fn render_words(&self, fault: &PreparationError) -> String {
-        fault.to_string()
+            .map_err(|fault| Unwanted::Fault(fault.to_string()))
     }
 
     /// Returns how long ago a record was written.
-    fn age_of(&self, record: &Record) -> Duration {
+    fn age_of(record: &Record) -> Duration {
         let written = record.written().unwrap_or_default();
         Duration::try_from(Timestamp::now().duration_since(written)).unwrap_or_default()
     }
@@ -371,7 +368,7 @@ impl Look<'_> {
             .iter()
             .any(|other| (&other.chart, &other.version) == (&name, &version));
         record.written_by() == Some(self.world.cluster.manager())
-            && (!is_others || self.age_of(record) >= HANDED_OVER)
+            && (!is_others || Self::age_of(record) >= HANDED_OVER)
     }
 
     pub(super) async fn install_definitions(&self, values: &chart::values::Table) -> Result<(), String> {
@@ -383,7 +380,7 @@ impl Look<'_> {
         }
         definitions::install(&self.world.cluster, &definitions, DEFINITIONS_WITHIN)
             .await
-            .map_err(|failure| self.words(&failure))?;
+            .map_err(|failure| Self::words(&failure))?;
         self.world.forget_capabilities().await;
         Ok(())
     }

@@ -45,7 +45,7 @@ impl Look<'_> {
             }
             Err(failure) if failure.cause == Cause::Interrupted => self.interrupted(&failure),
             Err(failure) => {
-                let message = self.words(&failure);
+                let message = Self::words(&failure);
                 change
                     .say(Statement::plain(Aspect::ReleaseFailed, Truth::False))
                     .say(Statement::new(
@@ -97,7 +97,7 @@ impl Look<'_> {
                 if failure.cause == Cause::Interrupted {
                     return self.interrupted(&failure);
                 }
-                let message = self.words(&failure);
+                let message = Self::words(&failure);
                 change.say(Statement::new(
                     Aspect::Irreconcilable,
                     Truth::True,

@@ -68,14 +68,14 @@ impl Look<'_> {
         );
         self.announce_once(&Announcement::warning("ReleaseNameTaken", message.clone()))
             .await;
-        let mut change = self.beginning();
+        let mut change = Self::beginning();
         self.cannot_tell_state(&mut change, &message);
         self.write_status(self.resource, &change, Again::AfterFailure)
             .await
     }
 
     /// What every look says first.
-    pub(super) fn beginning(&self) -> StatusChange {
+    pub(super) fn beginning() -> StatusChange {
         let mut change = StatusChange::default();
         change
             .say(Statement::plain(Aspect::Paused, Truth::False))
@@ -138,15 +138,14 @@ impl Look<'_> {
     }
 
     /// What went wrong, and which rules are missing.
-    pub(super) fn words(&self, failure: &Failure) -> String {
+    pub(super) fn words(failure: &Failure) -> String {
         let mut message = failure.message.clone();
         if !failure.missing.is_empty() {
             let rules: Vec<String> = failure.missing.iter().map(ToString::to_string).collect();
-            message.push_str(&format!(
-                "\nthe operator lacks rights: {}; `baton bundle generate` writes a bundle with the rights that the chart \
-                 needs",
-                rules.join("; ")
-            ));
+            message.push_str("\nthe operator lacks rights: ");
+            message.push_str(&rules.join("; "));
+            message
+                .push_str("; `baton bundle generate` writes a bundle with the rights that the chart needs");
         }
         message
     }
@@ -207,8 +206,8 @@ impl Look<'_> {
         if failure.cause == Cause::Interrupted {
             return self.interrupted(failure);
         }
-        let mut change = self.beginning();
-        let message = self.words(failure);
+        let mut change = Self::beginning();
+        let message = Self::words(failure);
         self.cannot_tell_state(&mut change, &message);
         self.write_status(self.resource, &change, Again::AfterFailure)
             .await

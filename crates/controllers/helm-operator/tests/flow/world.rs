@@ -31,7 +31,7 @@ const VALUES: &str = "message: hello\nreplicas: 1\nrandom: false\npolicy: false\
 const SCHEMA: &str = r#"{"type": "object", "properties": {"replicas": {"type": "integer", "maximum": 5},
     "message": {"type": "string"}}}"#;
 
-const TEMPLATE: &str = r#"{{- with .Values.fail }}{{ fail . }}{{ end }}
+const TEMPLATE: &str = r"{{- with .Values.fail }}{{ fail . }}{{ end }}
 apiVersion: v1
 kind: ConfigMap
 metadata:
@@ -76,7 +76,7 @@ metadata:
 spec:
   podSelector: {}
 {{- end }}
-"#;
+";
 
 /// An operator.
 pub(crate) struct Settings {
@@ -181,11 +181,12 @@ impl World {
         });
         let mut text = String::new();
         for kind in ["Stack", "Heap"] {
-            text.push_str(&format!(
+            let watch = format!(
                 "- group: example.com\n  version: v1\n  kind: {kind}\n  chart: {}\n{selector}{}",
                 folder.display(),
                 settings.more
-            ));
+            );
+            text.push_str(&watch);
         }
         let blueprints: Vec<Blueprint> = watches::read(text.as_bytes(), &chart::environment::of_process())
             .expect("watches")
@@ -321,9 +322,11 @@ impl World {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
-        if tokio::time::timeout(PATIENCE, waiting).await.is_err() {
-            panic!("{kind} {name} never became what it should be; it is {last:#}");
-        }
+        let waited = tokio::time::timeout(PATIENCE, waiting).await;
+        assert!(
+            waited.is_ok(),
+            "{kind} {name} never became what it should be; it is {last:#}"
+        );
         last
     }
 

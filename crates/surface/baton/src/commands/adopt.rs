@@ -32,7 +32,7 @@ const CLASSIC: (&str, &str) = ("operators.coreos.com", "v1alpha1");
 /// The label by which OLM v0 knows the objects that it made for a ClusterServiceVersion.
 const OWNER_LABEL: &str = "olm.owner";
 
-/// The label that tells ClusterServiceVersions of one name apart: objects of the cluster are in no namespace.
+/// The label that tells `ClusterServiceVersion`s of one name apart: objects of the cluster are in no namespace.
 const OWNER_NAMESPACE_LABEL: &str = "olm.owner.namespace";
 
 /// The kinds that OLM v0 makes for a ClusterServiceVersion: group, version, kind, whether they are in a namespace.

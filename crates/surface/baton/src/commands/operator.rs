@@ -42,6 +42,10 @@ pub(crate) enum OperatorCommand {
 
 /// Looks after the custom resources that a watches file names, until it is stopped.
 #[derive(Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of the command line"
+)]
 pub(crate) struct Run {
     /// The watches file: which kinds, with which charts
     #[arg(long, value_name = "FILE", default_value = "./watches.yaml")]

@@ -162,11 +162,7 @@ async fn deleted_with(scenario: &Scenario, on_delete: &str) -> Result<Vec<Refere
         .annotated("baton-olm.dev/on-delete", on_delete);
     scenario.install(&extension).await?;
     let objects = scenario.objects_of(&scenario.revision(1)).await?;
-    // Even where the garbage collector is asked to delete what belongs to it first; `baton uninstall` asks for less.
-    scenario
-        .kubernetes()
-        .delete_with(&scenario.reference(), "Foreground")
-        .await?;
+    scenario.kubernetes().delete(&scenario.reference()).await?;
     scenario.kubernetes().until_gone(&scenario.reference()).await?;
     scenario.kubernetes().until_gone(&scenario.revision(1)).await?;
     Ok(objects.iter().map(Reference::of).collect())

@@ -112,7 +112,7 @@ impl Terminal {
 
     /// Uses another kubeconfig from now on.
     pub(crate) fn use_kubeconfig(&mut self, file: &Path) {
-        self.kubeconfig = file.to_owned();
+        file.clone_into(&mut self.kubeconfig);
     }
 
     /// Takes down no lines that begin so: whether they are printed depends on who is faster.

@@ -162,9 +162,9 @@ impl<'w> Author<'w> {
             .filter(|(_, bundles)| !bundles.is_empty())
         {
             let (first, rest) = channel.split_at(1);
-            text.push_str(&format!("{}{rest}:\n  Bundles:\n", first.to_uppercase()));
+            text.extend([first.to_uppercase().as_str(), rest, ":\n  Bundles:\n"]);
             for bundle in bundles {
-                text.push_str(&format!("  - Image: {bundle}\n"));
+                text.extend(["  - Image: ", bundle, "\n"]);
             }
         }
         fs::write(self.tree.join("catalog/operator_catalog.yaml"), text).expect("the template");

@@ -143,8 +143,9 @@ impl<'w> Customer<'w> {
             } else {
                 Err(pods
                     .iter()
-                    .map(|pod| format!("{} {}\n", pod["metadata"]["name"], pod["status"]))
-                    .collect())
+                    .map(|pod| format!("{} {}", pod["metadata"]["name"], pod["status"]))
+                    .collect::<Vec<_>>()
+                    .join("\n"))
             }
         });
     }

@@ -14,11 +14,20 @@ mod up;
 #[expect(dead_code, reason = "the other test programs use the rest of it")]
 mod world;
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use author::Author;
 use customer::{Customer, Stack};
 use serde_json::json;
 use up::Up;
 use world::World;
+
+/// Stories are told one after the other: the pods of all nodes share the ports of the machine.
+static TURN: Mutex<()> = Mutex::new(());
+
+fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// What the model team asks for first.
 fn first_wish() -> serde_json::Value {
@@ -35,6 +44,7 @@ fn first_wish() -> serde_json::Value {
 
 #[test]
 fn an_operator_is_published_installed_upgraded_and_taken_away() {
+    let _turn = turn();
     let world = World::new();
     let up = Up::start(&world);
     let author = Author::new(&world, &up, "models.example.com", "InferenceStack");
@@ -111,6 +121,7 @@ fn an_operator_is_published_installed_upgraded_and_taken_away() {
 
 #[test]
 fn two_majors_run_side_by_side_and_a_resource_changes_hands() {
+    let _turn = turn();
     let world = World::new();
     let up = Up::start(&world);
     let author = Author::new(&world, &up, "models.example.com", "InferenceStack").with_separate_definitions();
@@ -163,6 +174,7 @@ fn two_majors_run_side_by_side_and_a_resource_changes_hands() {
 
 #[test]
 fn the_older_names_work_the_same() {
+    let _turn = turn();
     let world = World::new();
     let up = Up::start(&world);
     let author = Author::new(&world, &up, "models.titanml.co", "ModelOrchestra").with_whole_version_labels();

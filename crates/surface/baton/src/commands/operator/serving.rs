@@ -17,7 +17,7 @@ use k8s_openapi::api::authorization::v1::{
 };
 use kube::Client;
 use kube::api::{Api, ObjectMeta, PostParams};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
@@ -31,6 +31,9 @@ const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// How long a client may take to agree on TLS.
 const HANDSHAKE: Duration = Duration::from_secs(5);
+
+/// How many connections may wait to be taken.
+const BACKLOG: u32 = 128;
 
 /// How long the cluster's answer to who may read metrics is believed.
 const BELIEVED: Duration = Duration::from_mins(1);
@@ -134,16 +137,34 @@ async fn bind(flag: &str, address: &str) -> Result<Option<TcpListener>, Failure>
             "cannot listen on {address}: {error}; give another address with {flag}, or 0 for none"
         ))
     };
-    let bound = TcpListener::bind(&full).await;
+    let bound = listen(&full).await;
     // A machine without IPv6 has its addresses elsewhere.
     match (bound, address.strip_prefix(':')) {
         (Ok(listener), _) => Ok(Some(listener)),
         (Err(_), Some(port)) => {
-            let listener = TcpListener::bind(format!("0.0.0.0:{port}")).await;
+            let listener = listen(&format!("0.0.0.0:{port}")).await;
             listener.map(Some).map_err(|error| failed(&error))
         }
         (Err(error), None) => Err(failed(&error)),
     }
+}
+
+/// Listens at an address. Pods of a stage's node are processes that share the machine's ports: there the new version of an
+/// operator shares them with the old one until that is gone, as both would otherwise wait for each other for ever.
+async fn listen(address: &str) -> std::io::Result<TcpListener> {
+    let is_pod_of_stage = std::env::var_os(stage::node::paths::ROOT_VARIABLE).is_some();
+    let Ok(address) = address.parse::<SocketAddr>() else {
+        return TcpListener::bind(address).await;
+    };
+    let socket = if address.is_ipv6() {
+        TcpSocket::new_v6()?
+    } else {
+        TcpSocket::new_v4()?
+    };
+    socket.set_reuseaddr(true)?;
+    socket.set_reuseport(is_pod_of_stage)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 #[derive(Clone)]
