@@ -51,8 +51,18 @@ pub struct Dependents<H> {
 
 struct State<H> {
     objects: HashMap<ObjectId, Held<H>>,
+    /// What was seen of objects that nobody holds: whoever takes one over must not wait for it to change.
+    strangers: HashMap<ObjectId, Sight>,
     of_holder: HashMap<H, HashSet<ObjectId>>,
     running: HashMap<Kind, Vec<AbortHandle>>,
+}
+
+/// What was last seen of an object.
+#[derive(Clone)]
+struct Sight {
+    uid: String,
+    version: u64,
+    readiness: Readiness,
 }
 
 struct Held<H> {
@@ -63,6 +73,23 @@ struct Held<H> {
     /// The newest state that was written or seen.
     version: u64,
     readiness: Readiness,
+}
+
+impl<H: PartialEq> State<H> {
+    /// Notes that a holder no longer has an object, unless another has it already.
+    fn let_go(&mut self, id: &ObjectId, holder: &H) {
+        if self.objects.get(id).is_none_or(|held| held.by != *holder) {
+            return;
+        }
+        if let Some(held) = self.objects.remove(id).filter(|held| !held.uid.is_empty()) {
+            let sight = Sight {
+                uid: held.uid,
+                version: held.version,
+                readiness: held.readiness,
+            };
+            self.strangers.insert(id.clone(), sight);
+        }
+    }
 }
 
 impl<H> State<H> {
@@ -105,6 +132,7 @@ impl<H: Clone + Eq + std::hash::Hash + Send + 'static> Dependents<H> {
         Self {
             state: Arc::new(Mutex::new(State {
                 objects: HashMap::new(),
+                strangers: HashMap::new(),
                 of_holder: HashMap::new(),
                 running: HashMap::new(),
             })),
@@ -130,22 +158,24 @@ impl<H: Clone + Eq + std::hash::Hash + Send + 'static> Dependents<H> {
             .insert(holder.clone(), wanted.clone())
             .unwrap_or_default();
         for gone in before.difference(&wanted) {
-            if state.objects.get(gone).is_some_and(|held| held.by == *holder) {
-                state.objects.remove(gone);
-            }
+            state.let_go(gone, holder);
         }
         for (id, _) in objects {
-            let is_workload = readiness::matters(id);
-            let held = state.objects.entry(id.clone()).or_insert_with(|| Held {
-                by: holder.clone(),
-                fingerprint: None,
+            let sight = state.strangers.remove(id).unwrap_or_else(|| Sight {
                 uid: String::new(),
                 version: 0,
-                readiness: if is_workload {
+                readiness: if readiness::matters(id) {
                     Readiness::Waiting("not seen yet".to_owned())
                 } else {
                     Readiness::Ready
                 },
+            });
+            let held = state.objects.entry(id.clone()).or_insert_with(|| Held {
+                by: holder.clone(),
+                fingerprint: None,
+                uid: sight.uid,
+                version: sight.version,
+                readiness: sight.readiness,
             });
             held.by = holder.clone();
         }
@@ -165,9 +195,7 @@ impl<H: Clone + Eq + std::hash::Hash + Send + 'static> Dependents<H> {
     pub fn release(&self, holder: &H) {
         let mut state = self.state();
         for id in state.of_holder.remove(holder).unwrap_or_default() {
-            if state.objects.get(&id).is_some_and(|held| held.by == *holder) {
-                state.objects.remove(&id);
-            }
+            state.let_go(&id, holder);
         }
         Self::unwatch(&mut state);
     }
@@ -203,6 +231,10 @@ impl<H: Clone + Eq + std::hash::Hash + Send + 'static> Dependents<H> {
             .into_iter()
             .map(|(api_version, kind)| (api_version.to_owned(), kind.to_owned()))
             .collect();
+        // Of what isn't watched any more nothing is known.
+        state
+            .strangers
+            .retain(|id, _| needed.contains(&(id.api_version.clone(), id.kind.clone())));
         state.running.retain(|kind, watches| {
             let stays = needed.contains(kind);
             if !stays {
@@ -352,6 +384,13 @@ impl<H: Clone + Eq + std::hash::Hash + Send + 'static> Follower<H> {
                     held.fingerprint = Some(now);
                 }
                 held.uid = metadata.uid.clone().unwrap_or_default();
+            } else {
+                let sight = Sight {
+                    uid: metadata.uid.clone().unwrap_or_default(),
+                    version,
+                    readiness,
+                };
+                state.strangers.insert(id.clone(), sight);
             }
         }
         for (holder, happening) in news {
@@ -391,6 +430,9 @@ impl<H: Clone + Eq + std::hash::Hash + Send + 'static> Follower<H> {
         };
         let holder = {
             let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+            if state.strangers.get(id).is_some_and(|sight| sight.uid == uid) {
+                state.strangers.remove(id);
+            }
             state
                 .objects
                 .get_mut(id)

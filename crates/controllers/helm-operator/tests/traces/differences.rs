@@ -56,8 +56,6 @@ mod why {
     pub(super) const ONE_WRITE: &str = "asked for: one write for each object, so a collision is seen when the record is \
                                         there already; it is taken back, and later tries look first";
     pub(super) const CHANCE: &str = "defect: random values make upstream upgrade for ever";
-    pub(super) const PENDING: &str =
-        "defect: upstream never recovers a release that was cut off; here it is resumed";
     pub(super) const SHARED: &str = "defect: all resources share one chart, which is changed by each render";
     pub(super) const RECORDING: &str =
         "the recording saw the kind only later, because its definition was new";
@@ -117,16 +115,13 @@ pub(crate) const KNOWN: &[Known] = known! {
     "11" 103 "Umbrella/same conditions" "duplicate release name" COLLISION
     "12" 1 "Dice/d conditions" "InstallSuccessful" CHANCE
     "12" 1 "Release/d history" "Install complete" CHANCE
-    "13" 41 "Kitchen/good conditions*" "" PENDING
-    "13" 41 "Kitchen/good release*" "" PENDING
-    "13" 41 "Kitchen/hang conditions*" "" PENDING
-    "13" 41 "Kitchen/good events" "revision 2 was cut off and is brought to an end" PENDING
-    "13" 41 "Kitchen/hang events" "revision 1 was cut off and is brought to an end" PENDING
-    "13" 49 "Kitchen/hang conditions" "UninstallSuccessful" PENDING
-    "13" 65 "Kitchen/good conditions" "UninstallSuccessful" PENDING
-    "13" 65 "Kitchen/good release" "null" PENDING
     "14" 10 "Record/off.*" "\"enabled\":false" SHARED
     "14" 17 "ConfigMap/first-on-sub object" "" SHARED
+    "14" 17 "ConfigMap/first-on-sub object at the end" "parent" SHARED
+    "14" 17 "Record/first-on.v1 content at the end" "deployed" SHARED
+    "14" 17 "Record/first-on.v<new 1> content at the end" "" SHARED
+    "14" 17 "Umbrella/first-on conditions at the end" "InstallSuccessful" SHARED
+    "14" 17 "Umbrella/first-on release at the end" "first-on-sub" SHARED
     "14" 17 "ConfigMap/on-sub object" "parent" SHARED
     "14" 17 "Record/on.*" "on-sub" SHARED
     "14" 17 "Release/first-on history" "" SHARED

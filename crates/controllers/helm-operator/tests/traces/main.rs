@@ -30,6 +30,10 @@ use server::Server;
 /// How many recordings are played at the same time: most of the time they wait.
 const AT_ONCE: usize = 5;
 
+/// Recordings that are played only when they are asked for with `BATON_TRACES`: they fail and are tried again, or were cut
+/// off, and what is seen in between is a matter of the machine's speed. `tests/flow` holds what comes of it.
+const ONLY_IF_ASKED: [&str; 4] = ["07", "08", "13", "15"];
+
 /// What the tests work with.
 struct Corpus {
     folder: PathBuf,
@@ -43,9 +47,9 @@ fn corpus() -> Option<Corpus> {
     let charts = corpus::open("helm-charts")?.join("charts");
     let made = tempfile::tempdir().expect("a folder");
     let wanted = std::env::var("BATON_TRACES").ok();
-    let is_wanted = |recording: &Recording| {
-        let wanted = wanted.as_deref();
-        wanted.is_none_or(|wanted| wanted.split(',').any(|number| number == recording.number))
+    let is_wanted = |recording: &Recording| match wanted.as_deref() {
+        Some(wanted) => wanted.split(',').any(|number| number == recording.number),
+        None => !ONLY_IF_ASKED.contains(&recording.number.as_str()),
     };
     Some(Corpus {
         charts: Charts::new(&folder, &charts, made.path()),
