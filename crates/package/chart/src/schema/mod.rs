@@ -9,8 +9,8 @@
 //! how a schema is refused. The two have paths, numbers, expressions and addresses in common, and these are shared. An
 //! evaluation for both would ask at each keyword which one it is, so there are two:
 //!
-//! - [`gojsonschema`]: Helm 3.17. Complaints are a list; of several alternatives the closest one is told.
-//! - [`jsonschema_v6`]: Helm since 3.18.5, and Helm 4. Complaints are a tree; a schema is judged by its own schema first.
+//! - `gojsonschema`: Helm 3.17. Complaints are a list; of several alternatives the closest one is told.
+//! - `jsonschema_v6`: Helm since 3.18.5, and Helm 4. Complaints are a tree; a schema is judged by its own schema first.
 //!
 //! Where Helm's order is that of a hash map, and so different each time, this one's is by name.
 
