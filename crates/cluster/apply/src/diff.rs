@@ -247,7 +247,7 @@ fn compare_lists(path: &str, before: &[Value], after: &[Value], depth: usize, fi
 }
 
 /// Returns whether every item of a list has the field, each with another value.
-fn tells_apart(items: &[Value], key: &str) -> bool {
+pub fn tells_apart(items: &[Value], key: &str) -> bool {
     let mut seen: Vec<&Value> = Vec::with_capacity(items.len());
     items.iter().all(|item| match item.get(key) {
         Some(value) if !value.is_object() && !value.is_array() && !seen.contains(&value) => {

@@ -6,7 +6,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher as _};
 
-use apply::diff::FieldChange;
+use apply::diff::{FieldChange, tells_apart};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 use serde_json::{Map, Value};
 
@@ -209,18 +209,6 @@ fn compare_lists(path: &str, wanted: &[Value], live: &[Value], depth: usize, cha
             changes,
         );
     }
-}
-
-/// Returns whether every item of a list has the field, each with another value.
-fn tells_apart(items: &[Value], key: &str) -> bool {
-    let mut seen: Vec<&Value> = Vec::with_capacity(items.len());
-    items.iter().all(|item| match item.get(key) {
-        Some(value) if !value.is_object() && !value.is_array() && !seen.contains(&value) => {
-            seen.push(value);
-            true
-        }
-        _ => false,
-    })
 }
 
 /// Compares single values: numbers and quantities by what they are worth.

@@ -1,9 +1,10 @@
 //! The condition `Ready`: whether what a release made really works.
 
+use api::condition::ConditionStatus;
 use apply::object::ObjectId;
 use release::readiness::Readiness;
 
-use crate::status::{Aspect, Statement, Truth};
+use crate::status::{Aspect, Statement};
 
 /// How many objects a message names; the rest is counted.
 const NAMED: usize = 5;
@@ -13,7 +14,7 @@ pub fn statement(objects: &[(ObjectId, Readiness)]) -> Option<Statement> {
     if objects.is_empty() {
         return Some(Statement::new(
             Aspect::Ready,
-            Truth::True,
+            ConditionStatus::True,
             "NothingToWaitFor",
             "the release has no workloads",
         ));
@@ -41,17 +42,17 @@ pub fn statement(objects: &[(ObjectId, Readiness)]) -> Option<Statement> {
     Some(match (failed.is_empty(), waiting.is_empty()) {
         (false, _) => Statement::new(
             Aspect::Ready,
-            Truth::False,
+            ConditionStatus::False,
             "WorkloadFailed",
             format!("failed: {}", failed.join(", ")),
         ),
         (true, false) => Statement::new(
             Aspect::Ready,
-            Truth::False,
+            ConditionStatus::False,
             "Waiting",
             format!("waiting for {}", waiting.join(", ")),
         ),
-        (true, true) => Statement::new(Aspect::Ready, Truth::True, "WorkloadsAvailable", ""),
+        (true, true) => Statement::new(Aspect::Ready, ConditionStatus::True, "WorkloadsAvailable", ""),
     })
 }
 
@@ -73,11 +74,11 @@ mod tests {
     fn what_is_waited_for_is_named() {
         let waiting = |name| object(name, Readiness::Waiting("0 of 1 ready".to_owned()));
         let rows = [
-            (vec![], Truth::True, "the release has no workloads"),
-            (vec![object("a", Readiness::Ready)], Truth::True, ""),
+            (vec![], ConditionStatus::True, "the release has no workloads"),
+            (vec![object("a", Readiness::Ready)], ConditionStatus::True, ""),
             (
                 vec![object("a", Readiness::Ready), waiting("b")],
-                Truth::False,
+                ConditionStatus::False,
                 "waiting for Deployment b (0 of 1 ready)",
             ),
             (
@@ -85,12 +86,12 @@ mod tests {
                     waiting("b"),
                     object("c", Readiness::Failed("no image".to_owned())),
                 ],
-                Truth::False,
+                ConditionStatus::False,
                 "failed: Deployment c (no image)",
             ),
             (
                 (0..7).map(|_| waiting("d")).collect(),
-                Truth::False,
+                ConditionStatus::False,
                 "waiting for Deployment d (0 of 1 ready), Deployment d (0 of 1 ready), Deployment d (0 of 1 ready), \
                  Deployment d (0 of 1 ready), Deployment d (0 of 1 ready), 2 more",
             ),

@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use crate::blueprint::Blueprint;
 use crate::deciding::{self, Seen, SeenRelease, Step};
 use crate::events::Announcement;
-use crate::resource::{ActionWishes, CustomResource};
+use crate::resource::{ActionWishes, CustomResource, Wishes};
 use crate::routing::{self, Role};
 use crate::status::StatusChange;
 use crate::world::{Key, Settled, World};
@@ -53,6 +53,7 @@ pub async fn reconcile(world: &World, key: &Key) -> Again {
         blueprint,
         unwanted: working.unwanted(),
         id: ReleaseId::new(&resource.id.namespace, &resource.id.name),
+        wishes: resource.wishes(),
         resource: &resource,
     };
     let role = routing::role(me, &world.roster.running(), &resource);
@@ -88,11 +89,12 @@ struct Look<'a> {
     unwanted: watch::Receiver<bool>,
     id: ReleaseId,
     resource: &'a Arc<CustomResource>,
+    /// What its annotations ask for.
+    wishes: Wishes,
 }
 
 impl Look<'_> {
     async fn as_owner(&self) -> Again {
-        let wishes = self.resource.wishes();
         let drifted = self.world.take_drifted(self.key);
         let release = match self.seen_release().await {
             Ok(release) => release,
@@ -105,7 +107,7 @@ impl Look<'_> {
         let seen = Seen {
             is_deleted: self.resource.is_deleted,
             has_finalizer: self.resource.has_finalizer(),
-            is_paused: wishes.pause,
+            is_paused: self.wishes.pause,
             release,
             is_settled: settled.as_ref().is_some_and(|settled| self.is_as_left(settled)),
             has_drifted: !drifted.is_empty(),
@@ -121,7 +123,7 @@ impl Look<'_> {
                 self.say_readiness(&mut change);
                 self.write_status(self.resource, &change, self.next_look()).await
             }
-            Step::Guard => match writing::add_finalizer(self.world, self.blueprint, self.resource).await {
+            Step::Guard => match writing::add_finalizer(self.world, self.key, self.resource).await {
                 // The rest is for the new state, which is there already.
                 Ok(()) => Again::Soon,
                 Err(fault) => self.failed_write(&fault),
@@ -195,15 +197,14 @@ impl Look<'_> {
         let last = self.world.last_revision(&self.id);
         settled.uid == self.resource.uid
             && settled.generation == self.resource.generation
-            && settled.wishes == self.resource.wishes()
+            && settled.wishes == self.wishes
             && last.is_some_and(|last| {
                 last.version == settled.revision && is_not_newer(&last.resource_version, &settled.record)
             })
     }
 
     fn period(&self) -> Duration {
-        let wishes = self.resource.wishes();
-        wishes
+        self.wishes
             .reconcile_period
             .or(self.blueprint.watch.reconcile_period)
             .unwrap_or(self.world.reconcile_period)

@@ -5,8 +5,8 @@
 //! does the template, and the workload rolls out.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 
+use apply::digests::hexadecimal;
 use aws_lc_rs::digest::{SHA256, digest};
 use serde_json::{Map, Value};
 
@@ -76,14 +76,6 @@ fn content_digest(object: &Value) -> String {
         .collect();
     let text = Value::Object(content).to_string();
     hexadecimal(digest(&SHA256, text.as_bytes()).as_ref())
-}
-
-/// Writes bytes as pairs of digits.
-pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 /// The pod template of a workload; a pod of its own can't start anew.

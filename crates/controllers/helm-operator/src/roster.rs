@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use apply::digests::hexadecimal;
 use aws_lc_rs::digest::{SHA256, digest};
 use futures_util::TryStreamExt as _;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
@@ -18,7 +19,6 @@ use kube::runtime::{WatchStreamExt as _, watcher as watch};
 use kube::{Client, ResourceExt as _};
 use tokio::time::Instant;
 
-use crate::restarts::hexadecimal;
 use crate::routing::Operator;
 
 /// The label of the Leases of operators.

@@ -5,29 +5,9 @@
 //! Ready, Selected, observedGeneration, drift                     baton's
 //! ```
 
+use api::condition::ConditionStatus;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
-
-/// A truth of a condition.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Truth {
-    /// It holds.
-    True,
-    /// It doesn't.
-    False,
-    /// Nobody can tell.
-    Unknown,
-}
-
-impl Truth {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::True => "True",
-            Self::False => "False",
-            Self::Unknown => "Unknown",
-        }
-    }
-}
 
 /// The aspects that conditions are about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -68,7 +48,7 @@ pub struct Statement {
     /// The aspect.
     pub aspect: Aspect,
     /// Whether it holds.
-    pub truth: Truth,
+    pub truth: ConditionStatus,
     /// Why, in one word; may be empty.
     pub reason: &'static str,
     /// Why, for a person; may be empty.
@@ -77,7 +57,7 @@ pub struct Statement {
 
 impl Statement {
     /// Says that an aspect holds or not, without a reason.
-    pub fn plain(aspect: Aspect, truth: Truth) -> Self {
+    pub fn plain(aspect: Aspect, truth: ConditionStatus) -> Self {
         Self {
             aspect,
             truth,
@@ -87,7 +67,12 @@ impl Statement {
     }
 
     /// Says that an aspect holds or not, and why.
-    pub fn new(aspect: Aspect, truth: Truth, reason: &'static str, message: impl Into<String>) -> Self {
+    pub fn new(
+        aspect: Aspect,
+        truth: ConditionStatus,
+        reason: &'static str,
+        message: impl Into<String>,
+    ) -> Self {
         Self {
             aspect,
             truth,
@@ -259,10 +244,10 @@ mod tests {
     fn conditions_are_sorted_and_keep_their_time_while_they_hold() {
         let mut change = StatusChange::default();
         change
-            .say(Statement::plain(Aspect::Initialized, Truth::True))
+            .say(Statement::plain(Aspect::Initialized, ConditionStatus::True))
             .say(Statement::new(
                 Aspect::Deployed,
-                Truth::True,
+                ConditionStatus::True,
                 "InstallSuccessful",
                 "done",
             ))
@@ -291,11 +276,11 @@ mod tests {
         change
             .say(Statement::new(
                 Aspect::Deployed,
-                Truth::True,
+                ConditionStatus::True,
                 "UpgradeSuccessful",
                 "more",
             ))
-            .say(Statement::plain(Aspect::Initialized, Truth::False))
+            .say(Statement::plain(Aspect::Initialized, ConditionStatus::False))
             .release(None);
         let second = change.apply(&first, at(60)).expect("a change");
         assert_eq!(
@@ -313,7 +298,7 @@ mod tests {
     fn what_others_say_stays() {
         let before = json!({"conditions": [{"type": "Foreign", "status": "True"}], "more": 1});
         let mut change = StatusChange::default();
-        change.say(Statement::plain(Aspect::Ready, Truth::True));
+        change.say(Statement::plain(Aspect::Ready, ConditionStatus::True));
         let after = change
             .apply(before.as_object().expect("a table"), at(0))
             .expect("a change");

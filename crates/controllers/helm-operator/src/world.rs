@@ -221,22 +221,8 @@ impl World {
     }
 
     /// Returns a resource as it was last seen; as it was given if it is another one by now.
-    pub(crate) fn newest(
-        &self,
-        blueprint: &Arc<Blueprint>,
-        resource: &CustomResource,
-    ) -> Arc<CustomResource> {
-        let watch = self
-            .blueprints
-            .iter()
-            .position(|known| Arc::ptr_eq(known, blueprint));
-        let newest = watch.and_then(|watch| {
-            self.resource(&Key {
-                watch,
-                resource: resource.id.clone(),
-            })
-        });
-        newest
+    pub(crate) fn newest(&self, key: &Key, resource: &CustomResource) -> Arc<CustomResource> {
+        self.resource(key)
             .filter(|newest| newest.uid == resource.uid)
             .unwrap_or_else(|| Arc::new(resource.clone()))
     }

@@ -13,10 +13,9 @@ use release::identity::ReleaseId;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use crate::blueprint::Blueprint;
 use crate::resource::{CustomResource, FINALIZER, OLD_FINALIZER};
 use crate::status::StatusChange;
-use crate::world::World;
+use crate::world::{Key, World};
 
 /// How often it is looked whether objects are gone.
 const VANISHING_PAUSE: Duration = Duration::from_secs(1);
@@ -44,14 +43,10 @@ impl WriteError {
     }
 }
 
-/// Returns how a resource is reached.
-async fn api(
-    world: &World,
-    blueprint: &Blueprint,
-    namespace: &str,
-) -> Result<Api<DynamicObject>, WriteError> {
-    let resource = world.address(blueprint).await?;
-    let client = world.cluster.client().clone();
+/// Returns how the resources of a watch are reached, where this one is.
+async fn api(world: &World, key: &Key) -> Result<Api<DynamicObject>, WriteError> {
+    let resource = world.address(&world.blueprints[key.watch]).await?;
+    let (client, namespace) = (world.cluster.client().clone(), &key.resource.namespace);
     Ok(if namespace.is_empty() {
         Api::all_with(client, &resource)
     } else {
@@ -59,70 +54,77 @@ async fn api(
     })
 }
 
+fn parameters(world: &World) -> PatchParams {
+    PatchParams {
+        field_manager: Some(world.cluster.manager().to_owned()),
+        ..PatchParams::default()
+    }
+}
+
 /// Adds the finalizer, and notes the new state.
 pub(crate) async fn add_finalizer(
     world: &World,
-    blueprint: &Arc<Blueprint>,
+    key: &Key,
     resource: &CustomResource,
 ) -> Result<(), WriteError> {
-    let mut finalizers = resource.finalizers.clone();
-    finalizers.push(FINALIZER.to_owned());
-    set_finalizers(world, blueprint, resource, &finalizers).await
+    set_finalizers(world, key, resource, |finalizers| {
+        finalizers.push(FINALIZER.to_owned());
+    })
+    .await
 }
 
 /// Removes the finalizers of this operator and the older one, and notes the new state.
 pub(crate) async fn remove_finalizer(
     world: &World,
-    blueprint: &Arc<Blueprint>,
+    key: &Key,
     resource: &CustomResource,
 ) -> Result<(), WriteError> {
-    let mut finalizers = resource.finalizers.clone();
-    finalizers.retain(|finalizer| finalizer != FINALIZER && finalizer != OLD_FINALIZER);
-    set_finalizers(world, blueprint, resource, &finalizers).await
+    let ours = [FINALIZER, OLD_FINALIZER];
+    set_finalizers(world, key, resource, |finalizers| {
+        finalizers.retain(|finalizer| !ours.contains(&finalizer.as_str()));
+    })
+    .await
 }
 
 async fn set_finalizers(
     world: &World,
-    blueprint: &Arc<Blueprint>,
+    key: &Key,
     resource: &CustomResource,
-    finalizers: &[String],
+    change: impl FnOnce(&mut Vec<String>),
 ) -> Result<(), WriteError> {
-    // The list is replaced as a whole: somebody else's finalizer must not be lost, so it must be the list that was seen.
-    let newest = &world.newest(blueprint, resource).resource_version;
-    let change = json!({"metadata": {"finalizers": finalizers, "resourceVersion": newest}});
-    let api = api(world, blueprint, &resource.id.namespace).await?;
-    let parameters = PatchParams {
-        field_manager: Some(world.cluster.manager().to_owned()),
-        ..PatchParams::default()
-    };
+    // The list is replaced as a whole: somebody else's finalizer must not be lost, so the list and the version that it is
+    // of go together.
+    let newest = world.newest(key, resource);
+    let mut finalizers = newest.finalizers.clone();
+    change(&mut finalizers);
+    let change = json!({"metadata": {"finalizers": finalizers, "resourceVersion": newest.resource_version}});
+    let api = api(world, key).await?;
+    let parameters = parameters(world);
     let written = api
         .patch(&resource.id.name, &parameters, &Patch::Merge(&change))
         .await?;
-    note(world, blueprint, written);
+    note(world, key, written);
     Ok(())
 }
 
 /// Writes what changed of a status, and notes the new state.
 pub(crate) async fn write_status(
     world: &World,
-    blueprint: &Arc<Blueprint>,
+    key: &Key,
     resource: &CustomResource,
     change: &StatusChange,
 ) -> Result<(), WriteError> {
-    let newest = world.newest(blueprint, resource);
+    let newest = world.newest(key, resource);
     let Some(after) = change.apply(&newest.status, Timestamp::now()) else {
         return Ok(());
     };
     let change = json!({"status": merge_patch(&newest.status, after)});
-    let api = api(world, blueprint, &resource.id.namespace).await?;
-    let parameters = PatchParams {
-        field_manager: Some(world.cluster.manager().to_owned()),
-        ..PatchParams::default()
-    };
+    let api = api(world, key).await?;
+    let parameters = parameters(world);
     let written = api
         .patch_status(&resource.id.name, &parameters, &Patch::Merge(&change))
         .await?;
-    note(world, blueprint, written);
+    note(world, key, written);
     Ok(())
 }
 
@@ -138,16 +140,12 @@ fn merge_patch(before: &Map<String, Value>, after: Map<String, Value>) -> Value 
     Value::Object(change)
 }
 
-fn note(world: &World, blueprint: &Arc<Blueprint>, written: DynamicObject) {
-    let watch = world
-        .blueprints
-        .iter()
-        .position(|known| Arc::ptr_eq(known, blueprint));
-    if let (Some(watch), Ok(object)) = (watch, serde_json::to_value(written)) {
+fn note(world: &World, key: &Key, written: DynamicObject) {
+    if let Ok(object) = serde_json::to_value(written) {
         let resource = CustomResource::read(object);
         // A resource without finalizers that is deleted is gone with this write.
         if !(resource.is_deleted && resource.finalizers.is_empty()) {
-            world.saw(watch, resource);
+            world.saw(key.watch, resource);
         }
     }
 }

@@ -1,9 +1,10 @@
-//! Routes that are served over plain HTTP until they are stopped.
+//! Routes that are served until they are stopped.
 
+use std::fmt::Debug;
 use std::time::Duration;
 
 use axum::Router;
-use tokio::net::TcpListener;
+use axum::serve::Listener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -18,7 +19,10 @@ pub(crate) struct ServedRouter {
 
 impl ServedRouter {
     /// Serves the routes. Called within a Tokio runtime.
-    pub(crate) fn start(listener: TcpListener, router: Router) -> Self {
+    pub(crate) fn start<L: Listener>(listener: L, router: Router) -> Self
+    where
+        L::Addr: Debug,
+    {
         let (stop, stopped) = oneshot::channel();
         let task = tokio::spawn(async move {
             let ended = axum::serve(listener, router)

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use api::condition::ConditionStatus;
 use chart::release::Status;
 use release::actions::{Options, Releases};
 use release::failure::Cause;
@@ -9,7 +10,7 @@ use release::hooks::Attempt;
 
 use super::saying::say_deployed;
 use super::{Again, Look};
-use crate::status::{Aspect, Statement, StatusChange, Truth};
+use crate::status::{Aspect, Statement, StatusChange};
 use crate::writing;
 
 /// How long a resource that asks for it waits for its objects to vanish.
@@ -22,7 +23,6 @@ impl Look<'_> {
             Ok(None) => return self.part(StatusChange::default()).await,
             Err(fault) => return self.cannot_read_records(&fault.into()).await,
         };
-        let wishes = self.resource.wishes();
         let mut change = Self::beginning();
         say_deployed(&mut change, &standing.last);
         let objects = release::documents::read(&standing.base().release.manifest).unwrap_or_default();
@@ -41,7 +41,7 @@ impl Look<'_> {
         let options = Options {
             // Nothing new can be made there, hooks included.
             namespace_is_terminating: writing::is_namespace_terminating(self.world, &self.id.namespace).await,
-            ..self.options(&wishes.uninstall, false)
+            ..self.options(&self.wishes.uninstall, false)
         };
         let releases = Releases::new(&self.world.cluster, &self.id, options);
         let uninstalled = releases.uninstall(standing, attempt).await;
@@ -49,7 +49,7 @@ impl Look<'_> {
         self.world.note_failure(self.key, cause);
         match uninstalled {
             Ok(_) => {
-                if wishes.uninstall_wait {
+                if self.wishes.uninstall_wait {
                     writing::wait_until_gone(self.world, &self.id, &objects, VANISH_WITHIN).await;
                 }
                 self.part(change).await
@@ -68,22 +68,22 @@ impl Look<'_> {
     pub(super) async fn part(&self, mut change: StatusChange) -> Again {
         self.world.let_go(self.key);
         change
-            .say(Statement::plain(Aspect::Initialized, Truth::True))
-            .say(Statement::plain(Aspect::ReleaseFailed, Truth::False))
+            .say(Statement::plain(Aspect::Initialized, ConditionStatus::True))
+            .say(Statement::plain(Aspect::ReleaseFailed, ConditionStatus::False))
             .say(Statement::new(
                 Aspect::Deployed,
-                Truth::False,
+                ConditionStatus::False,
                 "UninstallSuccessful",
                 "",
             ))
             .unsay(Aspect::Ready)
             .release(None);
-        match writing::write_status(self.world, self.blueprint, self.resource, &change).await {
+        match writing::write_status(self.world, self.key, self.resource, &change).await {
             Ok(()) => {}
             Err(fault) if fault.is_not_found() => return Again::WhenChanged,
             Err(fault) => return self.failed_write(&fault),
         }
-        match writing::remove_finalizer(self.world, self.blueprint, self.resource).await {
+        match writing::remove_finalizer(self.world, self.key, self.resource).await {
             Ok(()) => Again::WhenChanged,
             Err(fault) if fault.is_not_found() => Again::WhenChanged,
             Err(fault) => self.failed_write(&fault),

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use api::condition::ConditionStatus;
 use apply::object::ObjectId;
 use chart::engine::Operation;
 use chart::release::Status;
@@ -21,7 +22,7 @@ use crate::deciding::{self, Comparison};
 use crate::events::Announcement;
 use crate::preparing::{Before, Preparation, Wanted};
 use crate::resource::ActionWishes;
-use crate::status::{Aspect, Statement, StatusChange, Truth};
+use crate::status::{Aspect, Statement, StatusChange};
 
 /// How long the definitions of a chart may take to be served.
 const DEFINITIONS_WITHIN: Duration = Duration::from_mins(1);
@@ -40,7 +41,7 @@ impl Look<'_> {
                 .write_status(self.resource, &change, Again::AfterFailure)
                 .await;
         }
-        change.say(Statement::plain(Aspect::Deployed, Truth::False));
+        change.say(Statement::plain(Aspect::Deployed, ConditionStatus::False));
         let wanted = match self.wanted(None, Operation::Install, 1, &mut change).await {
             Ok(wanted) => wanted,
             Err(Unwanted::Said) => {
@@ -55,8 +56,7 @@ impl Look<'_> {
                     .await;
             }
         };
-        let wishes = self.resource.wishes();
-        let mut options = self.options(&wishes.install, false);
+        let mut options = self.options(&self.wishes.install, false);
         if self.world.last_failure(self.key) == Some(Cause::Collision) {
             // What belonged to somebody else most likely still does: nothing is written before that is known.
             options.ownership = Ownership::First;
@@ -146,7 +146,7 @@ impl Look<'_> {
             deleting: false,
         });
         let failed = matches!(last.info.status, Status::Failed | Status::Superseded);
-        change.say(Statement::plain(Aspect::Irreconcilable, Truth::False));
+        change.say(Statement::plain(Aspect::Irreconcilable, ConditionStatus::False));
         match deciding::compare(recovery, failed, is_same) {
             Comparison::Verify => self.verify(change, standing, wanted, &drifted).await,
             Comparison::Upgrade => self.upgrade(change, standing, wanted, &drifted).await,
@@ -187,8 +187,7 @@ impl Look<'_> {
         wanted: Wanted,
         drifted: &BTreeSet<ObjectId>,
     ) -> Again {
-        let wishes = self.resource.wishes();
-        let releases = self.releases(&wishes.upgrade, wishes.upgrade_force);
+        let releases = self.releases(&self.wishes.upgrade, self.wishes.upgrade_force);
         let objects = wanted.objects.clone();
         match releases.upgrade(standing, wanted.prepared, drifted).await {
             Ok(outcome) => {
@@ -223,8 +222,7 @@ impl Look<'_> {
         let Some(standing) = self.records().standing().await? else {
             return Ok(());
         };
-        let wishes = self.resource.wishes();
-        let releases = self.releases(&ActionWishes::default(), wishes.rollback_force);
+        let releases = self.releases(&ActionWishes::default(), self.wishes.rollback_force);
         releases.rollback(standing, None).await.map(|_| ())
     }
 
@@ -237,7 +235,6 @@ impl Look<'_> {
         wanted: Wanted,
         drifted: &BTreeSet<ObjectId>,
     ) -> Again {
-        let wishes = self.resource.wishes();
         let revision = standing.last.release.version;
         match recovery {
             Recovery::Nothing => self.upgrade(change, standing, wanted, drifted).await,
@@ -254,9 +251,9 @@ impl Look<'_> {
             }
             Recovery::Resume => {
                 let action = if revision == 1 {
-                    &wishes.install
+                    &self.wishes.install
                 } else {
-                    &wishes.upgrade
+                    &self.wishes.upgrade
                 };
                 let announcement = Announcement::normal(
                     "ReleaseResumed",
@@ -266,7 +263,7 @@ impl Look<'_> {
                     .announcer
                     .tell(self.resource, &self.blueprint.watch.kind, &announcement)
                     .await;
-                let releases = self.releases(action, wishes.upgrade_force);
+                let releases = self.releases(action, self.wishes.upgrade_force);
                 match releases.resume(standing).await {
                     Ok(outcome) => {
                         self.finish(change, &outcome, &wanted.objects, wanted.looked_at_cluster)
@@ -287,7 +284,7 @@ impl Look<'_> {
                 }
             }
             Recovery::GiveUp => {
-                let releases = self.releases(&wishes.upgrade, wishes.upgrade_force);
+                let releases = self.releases(&self.wishes.upgrade, self.wishes.upgrade_force);
                 let why = format!("revision {revision} was cut off; the next one takes its place");
                 match releases.give_up(standing, &why).await {
                     Ok(standing) => self.upgrade(change, standing, wanted, drifted).await,
@@ -296,7 +293,7 @@ impl Look<'_> {
             }
             Recovery::FinishUninstall => {
                 // The resource is still wanted: what is left of the old release makes room for a new one.
-                let releases = self.releases(&wishes.uninstall, false);
+                let releases = self.releases(&self.wishes.uninstall, false);
                 match releases.uninstall(standing, Attempt::Resumed).await {
                     Ok(_) => Again::Soon,
                     Err(failure) => {
@@ -324,11 +321,11 @@ impl Look<'_> {
                 change
                     .say(Statement::new(
                         Aspect::Irreconcilable,
-                        Truth::True,
+                        ConditionStatus::True,
                         "ErrorGettingValues",
                         fault.to_string(),
                     ))
-                    .say(Statement::plain(Aspect::ReleaseFailed, Truth::Unknown))
+                    .say(Statement::plain(Aspect::ReleaseFailed, ConditionStatus::Unknown))
                     .observed(self.resource.generation);
                 return Err(Unwanted::Said);
             }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use api::condition::ConditionStatus;
 use apply::object::ObjectId;
 use apply::served::Served;
 use release::actions::Outcome;
@@ -15,7 +16,7 @@ use super::{Again, Look};
 use crate::dependents::Left;
 use crate::preparing::Wanted;
 use crate::resource::ActionWishes;
-use crate::status::{Aspect, Statement, StatusChange, Truth};
+use crate::status::{Aspect, Statement, StatusChange};
 use crate::world::Settled;
 
 impl Look<'_> {
@@ -30,8 +31,7 @@ impl Look<'_> {
         let is_watched =
             self.world.dependents.holds(self.key) && self.blueprint.watch.watch_dependent_resources;
         let only = is_watched.then_some(drifted);
-        let wishes = self.resource.wishes();
-        let releases = self.releases(&wishes.upgrade, false);
+        let releases = self.releases(&self.wishes.upgrade, false);
         let repaired = releases.repair(wanted.prepared.documents(), only).await;
         match repaired {
             Ok(repaired) => {
@@ -47,10 +47,10 @@ impl Look<'_> {
             Err(failure) => {
                 let message = Self::words(&failure);
                 change
-                    .say(Statement::plain(Aspect::ReleaseFailed, Truth::False))
+                    .say(Statement::plain(Aspect::ReleaseFailed, ConditionStatus::False))
                     .say(Statement::new(
                         Aspect::Irreconcilable,
-                        Truth::True,
+                        ConditionStatus::True,
                         "ReconcileError",
                         message,
                     ));
@@ -87,8 +87,8 @@ impl Look<'_> {
                 self.say_drift(&mut change, &repaired.changes).await;
                 self.world.dependents.left(&left(&repaired.written));
                 change
-                    .say(Statement::plain(Aspect::Irreconcilable, Truth::False))
-                    .say(Statement::plain(Aspect::ReleaseFailed, Truth::False));
+                    .say(Statement::plain(Aspect::Irreconcilable, ConditionStatus::False))
+                    .say(Statement::plain(Aspect::ReleaseFailed, ConditionStatus::False));
                 self.say_readiness(&mut change);
                 self.write_status(self.resource, &change, self.next_look()).await
             }
@@ -100,7 +100,7 @@ impl Look<'_> {
                 let message = Self::words(&failure);
                 change.say(Statement::new(
                     Aspect::Irreconcilable,
-                    Truth::True,
+                    ConditionStatus::True,
                     "ReconcileError",
                     message,
                 ));
@@ -138,7 +138,7 @@ impl Look<'_> {
             Settled {
                 uid: self.resource.uid.clone(),
                 generation: self.resource.generation,
-                wishes: self.resource.wishes(),
+                wishes: self.wishes.clone(),
                 revision: record.release.version,
                 record: record.resource_version().to_owned(),
                 looks_at_cluster,
@@ -147,8 +147,8 @@ impl Look<'_> {
         );
         say_deployed(&mut change, record);
         change
-            .say(Statement::plain(Aspect::ReleaseFailed, Truth::False))
-            .say(Statement::plain(Aspect::Irreconcilable, Truth::False))
+            .say(Statement::plain(Aspect::ReleaseFailed, ConditionStatus::False))
+            .say(Statement::plain(Aspect::Irreconcilable, ConditionStatus::False))
             .observed(self.resource.generation);
         self.say_readiness(&mut change);
         self.write_status(self.resource, &change, self.next_look()).await

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use api::condition::ConditionStatus;
 use release::failure::{Cause, Failure};
 use release::records::Record;
 
@@ -9,7 +10,7 @@ use super::{Again, Look};
 use crate::events::Announcement;
 use crate::readiness;
 use crate::resource::CustomResource;
-use crate::status::{Aspect, DeployedRelease, Statement, StatusChange, Truth};
+use crate::status::{Aspect, DeployedRelease, Statement, StatusChange};
 use crate::writing::{self, WriteError};
 
 /// How long nobody may look after a resource before that is said: operators start and are replaced one after the other.
@@ -25,7 +26,7 @@ impl Look<'_> {
         let mut change = StatusChange::default();
         change.say(Statement::new(
             Aspect::Selected,
-            Truth::False,
+            ConditionStatus::False,
             "NotSelected",
             message.clone(),
         ));
@@ -43,12 +44,12 @@ impl Look<'_> {
             Aspect::Initialized,
             Aspect::ReleaseFailed,
         ] {
-            change.say(Statement::plain(aspect, Truth::Unknown));
+            change.say(Statement::plain(aspect, ConditionStatus::Unknown));
         }
         change
             .say(Statement::new(
                 Aspect::Paused,
-                Truth::True,
+                ConditionStatus::True,
                 "PauseReconcileAnnotationTrue",
                 "",
             ))
@@ -78,8 +79,8 @@ impl Look<'_> {
     pub(super) fn beginning() -> StatusChange {
         let mut change = StatusChange::default();
         change
-            .say(Statement::plain(Aspect::Paused, Truth::False))
-            .say(Statement::plain(Aspect::Initialized, Truth::True))
+            .say(Statement::plain(Aspect::Paused, ConditionStatus::False))
+            .say(Statement::plain(Aspect::Initialized, ConditionStatus::True))
             .unsay(Aspect::Selected);
         change
     }
@@ -88,13 +89,13 @@ impl Look<'_> {
         change
             .say(Statement::new(
                 Aspect::Irreconcilable,
-                Truth::True,
+                ConditionStatus::True,
                 "ReconcileError",
                 message,
             ))
             .say(Statement::new(
                 Aspect::ReleaseFailed,
-                Truth::True,
+                ConditionStatus::True,
                 reason,
                 message,
             ))
@@ -106,12 +107,12 @@ impl Look<'_> {
         change
             .say(Statement::new(
                 Aspect::Irreconcilable,
-                Truth::True,
+                ConditionStatus::True,
                 "ErrorGettingReleaseState",
                 message,
             ))
-            .say(Statement::plain(Aspect::ReleaseFailed, Truth::Unknown))
-            .say(Statement::plain(Aspect::Deployed, Truth::Unknown))
+            .say(Statement::plain(Aspect::ReleaseFailed, ConditionStatus::Unknown))
+            .say(Statement::plain(Aspect::Deployed, ConditionStatus::Unknown))
             .observed(self.resource.generation)
             .release(None);
         self.world.unsettle(self.key);
@@ -180,7 +181,7 @@ impl Look<'_> {
         change: &StatusChange,
         again: Again,
     ) -> Again {
-        match writing::write_status(self.world, self.blueprint, resource, change).await {
+        match writing::write_status(self.world, self.key, resource, change).await {
             Ok(()) => again,
             Err(fault) if fault.is_not_found() => Again::WhenChanged,
             Err(fault) => self.failed_write(&fault),
@@ -227,7 +228,12 @@ pub(super) fn say_deployed(change: &mut StatusChange, record: &Record) {
         release.info.notes.as_str()
     };
     change
-        .say(Statement::new(Aspect::Deployed, Truth::True, reason, message))
+        .say(Statement::new(
+            Aspect::Deployed,
+            ConditionStatus::True,
+            reason,
+            message,
+        ))
         .release(Some(DeployedRelease {
             name: release.name.clone(),
             manifest: release.manifest.clone(),

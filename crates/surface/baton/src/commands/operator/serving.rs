@@ -18,13 +18,12 @@ use k8s_openapi::api::authorization::v1::{
 use kube::Client;
 use kube::api::{Api, ObjectMeta, PostParams};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::watch;
-use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use super::Run;
 use crate::failure::Failure;
+use crate::served_router::ServedRouter;
 
 /// The media type of metrics.
 const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -45,15 +44,15 @@ const REMEMBERED: usize = 256;
 pub(super) struct Serving {
     /// Where metrics are; none if nowhere.
     pub(super) metrics_address: Option<String>,
-    stop: watch::Sender<bool>,
-    tasks: JoinSet<()>,
+    served: Vec<ServedRouter>,
 }
 
 impl Serving {
     /// Lets requests end, and stops.
-    pub(super) async fn stop(mut self) {
-        self.stop.send_replace(true);
-        while self.tasks.join_next().await.is_some() {}
+    pub(super) async fn stop(self) {
+        for served in self.served {
+            served.stop().await;
+        }
     }
 }
 
@@ -63,8 +62,7 @@ pub(super) async fn start(
     client: &Client,
     metrics: impl Fn() -> String + Send + Sync + 'static,
 ) -> Result<Serving, Failure> {
-    let (stop, stopped) = watch::channel(false);
-    let mut tasks = JoinSet::new();
+    let mut served = Vec::new();
     let mut metrics_address = None;
     let asked = run.metrics_addr.as_deref().unwrap_or(&run.metrics_bind_address);
     if let Some(listener) = bind("--metrics-bind-address", asked).await? {
@@ -79,48 +77,23 @@ pub(super) async fn start(
         let router = Router::new()
             .route("/metrics", get(read_metrics))
             .with_state(reading);
-        let stopped = until(stopped.clone());
-        if run.metrics_secure {
-            let listener = TlsListener {
-                listener,
-                acceptor: own_identity(run.enable_http2)?,
-            };
-            tasks.spawn(async move {
-                axum::serve(listener, router)
-                    .with_graceful_shutdown(stopped)
-                    .await
-                    .ok();
-            });
+        served.push(if run.metrics_secure {
+            let acceptor = own_identity(run.enable_http2)?;
+            ServedRouter::start(TlsListener { listener, acceptor }, router)
         } else {
-            tasks.spawn(async move {
-                axum::serve(listener, router)
-                    .with_graceful_shutdown(stopped)
-                    .await
-                    .ok();
-            });
-        }
+            ServedRouter::start(listener, router)
+        });
     }
     if let Some(listener) = bind("--health-probe-bind-address", &run.health_probe_bind_address).await? {
         let router = Router::new()
             .route("/healthz", get(async || "ok"))
             .route("/readyz", get(async || "ok"));
-        let stopped = until(stopped);
-        tasks.spawn(async move {
-            axum::serve(listener, router)
-                .with_graceful_shutdown(stopped)
-                .await
-                .ok();
-        });
+        served.push(ServedRouter::start(listener, router));
     }
     Ok(Serving {
         metrics_address,
-        stop,
-        tasks,
+        served,
     })
-}
-
-async fn until(mut stopped: watch::Receiver<bool>) {
-    stopped.wait_for(|stopped| *stopped).await.ok();
 }
 
 /// Listens at an address as Go writes it: without a host it is every address of the machine, `0` is none at all.
