@@ -81,6 +81,9 @@ pub const ON_FAILURE: &str = "baton-olm.dev/on-failure";
 /// What stays when an extension is deleted: `keep-crds` or `orphan`.
 pub const ON_DELETE: &str = "baton-olm.dev/on-delete";
 
+/// Says of an object that its extension left it behind on purpose: whoever installs the package again has it.
+pub const KEPT: &str = "baton-olm.dev/kept";
+
 /// A bundle image that is installed as it is, whatever catalogs have.
 pub const BUNDLE_IMAGE: &str = "baton-olm.dev/bundle-image";
 

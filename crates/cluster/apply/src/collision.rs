@@ -87,6 +87,7 @@ pub fn decide(
         // What carries our mark but has no owner was let go on purpose, or its owner is just being deleted: taken back
         // now, it might still be collected.
         return match protection {
+            _ if applied_by.is_none() && was_kept_for(wanted, live) => Action::Adopt,
             CollisionProtection::Prevent => collide(),
             _ if applied_by.is_some() => collide(),
             _ => Action::Adopt,
@@ -111,6 +112,14 @@ pub fn decide(
         CollisionProtection::None => Action::Adopt,
         CollisionProtection::Prevent | CollisionProtection::IfNoController => collide(),
     }
+}
+
+/// Whether an object was left behind on purpose by an earlier installation of the same package.
+fn was_kept_for(wanted: &Value, live: &Value) -> bool {
+    let package = annotation(wanted, keys::PACKAGE_NAME);
+    annotation(live, keys::KEPT) == Some("true")
+        && package.is_some_and(|package| !package.is_empty())
+        && annotation(live, keys::PACKAGE_NAME) == package
 }
 
 impl Collision {
@@ -227,6 +236,29 @@ mod tests {
             decide(&object(None, None), None, &claimant(), Prevent),
             Action::Create
         );
+    }
+
+    #[test]
+    fn what_was_kept_goes_to_who_installs_the_package_again() {
+        let of = |package: &str, kept: bool, revision: Option<&str>| {
+            let mut object = object(None, revision);
+            object["metadata"]["annotations"][keys::PACKAGE_NAME] = json!(package);
+            if kept {
+                object["metadata"]["annotations"][keys::KEPT] = json!("true");
+            }
+            object
+        };
+        let wanted = of("p", false, None);
+        for (live, expected) in [
+            (of("p", true, None), "adopt"),
+            (of("p", false, None), "collide"),
+            (of("q", true, None), "collide"),
+            // It was taken back since, and then let go by an accident.
+            (of("p", true, Some("1")), "collide"),
+        ] {
+            let action = decide(&wanted, Some(&live), &claimant(), Prevent);
+            assert_eq!(word(&action), expected, "{live}");
+        }
     }
 
     #[test]

@@ -136,7 +136,9 @@ impl Engine {
     /// Reads everything but the objects.
     async fn observe(&self, set: ClusterObjectSet) -> Result<Snapshot, Error> {
         let is_deleted = set.metadata.deletion_timestamp.is_some();
-        let needs_content = !is_deleted || Survivors::of_deletion(&set) != Survivors::None;
+        // What was archived has nothing left that could go with it.
+        let is_active = set.spec.lifecycle_state == LifecycleState::Active;
+        let needs_content = !is_deleted || is_active || Survivors::of_deletion(&set) != Survivors::None;
         let content = if needs_content {
             self.content(&set).await
         } else {

@@ -10,11 +10,11 @@ pub mod report;
 use api::ClusterObjectSet;
 use api::cluster_object_set::LifecycleState;
 use api::keys;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use crate::collision::{self, Action, Claimant};
-use crate::content::{Content, ContentError, ContentPhase, owner_of};
+use crate::content::{Content, ContentError, ContentPhase, Wanted, owner_of};
 use crate::desired;
 use crate::digests;
 use crate::owners::Owner;
@@ -138,10 +138,9 @@ pub fn decide(snapshot: &Snapshot) -> Step {
     let conclude = |conclusion| Step::Conclude(Box::new(conclusion));
     if set.metadata.deletion_timestamp.is_some() {
         let survivors = Survivors::of_deletion(set);
-        if survivors == Survivors::None {
-            return conclude(speaker.deleted());
-        }
         return match &snapshot.content {
+            Err(_) if survivors == Survivors::None => conclude(speaker.deleted()),
+            Ok(content) if survivors == Survivors::None => say_farewell(snapshot, content),
             // What is kept must be let go by name, or the collector takes it.
             Err(error) => conclude(speaker.failed("letting objects go", &error.to_string())),
             Ok(content) => let_go(snapshot, content, survivors, Speaker::deleted),
@@ -312,6 +311,58 @@ fn roll_out(snapshot: &Snapshot, content: &Content) -> Step {
         return Step::Advance(report);
     }
     conclude(speaker.rolled_out(&so_far(report)))
+}
+
+/// How long an operator has to clean up after its custom resources before it goes itself.
+const FAREWELL: SignedDuration = SignedDuration::from_mins(2);
+
+/// Takes away definitions before the collector takes the rest: as long as the operator runs, it can let go of the custom
+/// resources that go with them.
+fn say_farewell(snapshot: &Snapshot, content: &Content) -> Step {
+    let set = &snapshot.set;
+    let speaker = Speaker::new(set, snapshot.now);
+    let conclude = |conclusion| Step::Conclude(Box::new(conclusion));
+    let since = set.metadata.deletion_timestamp.as_ref();
+    let is_over = since.is_none_or(|since| snapshot.now.duration_since(since.0) > FAREWELL);
+    let index = snapshot.finished.len();
+    let Some(phase) = content.phases.get(index).filter(|_| !is_over) else {
+        return conclude(speaker.deleted());
+    };
+    let is_definition = |wanted: &Wanted| Survivors::Definitions.include(&wanted.id);
+    if phase.objects.iter().any(is_definition) {
+        if !is_known(snapshot, phase) {
+            return Step::Look { phase: index };
+        }
+        let owner = Owner::of(set);
+        let mut partings = Vec::new();
+        let mut waiting = Vec::new();
+        let definitions = phase.objects.iter().zip(&snapshot.objects).enumerate();
+        for (index, (wanted, observed)) in definitions.filter(|(_, (wanted, _))| is_definition(wanted)) {
+            let live = match &observed.seen {
+                Seen::Present(live) => Some(live.as_ref()),
+                _ => None,
+            };
+            match (teardown::decide(live, &owner, false), &observed.outcome) {
+                (parting @ Parting::Delete { .. }, None) => partings.push((index, parting)),
+                (Parting::Done | Parting::Release(_), None | Some(Outcome::Done)) => {}
+                // On its way out, or the server would not take its deletion, which is tried again.
+                _ => waiting.push(wanted.id.name.as_str()),
+            }
+        }
+        if !partings.is_empty() {
+            return Step::Part {
+                phase: index,
+                partings,
+            };
+        }
+        if !waiting.is_empty() {
+            return conclude(speaker.saying_farewell(&waiting));
+        }
+    }
+    Step::Advance(PhaseReport {
+        name: phase.name.clone(),
+        ..PhaseReport::default()
+    })
 }
 
 /// Lets go of the phases from the last to the first.

@@ -94,7 +94,7 @@ pub fn decide(live: Option<&Value>, owner: &Owner, survives: bool) -> Parting {
     }
     if survives {
         let mut patch = without(live, owner);
-        patch["metadata"]["annotations"] = json!({keys::REVISION: null});
+        patch["metadata"]["annotations"] = json!({keys::REVISION: null, keys::KEPT: "true"});
         patch["metadata"]["labels"] = json!({MANAGED_BY: null, keys::OWNER_NAME: null});
         return Parting::Release(patch);
     }
@@ -168,13 +168,16 @@ mod tests {
     }
 
     #[test]
-    fn a_survivor_loses_every_trace() {
+    fn a_survivor_loses_every_trace_but_that_it_was_kept() {
         let me = owner("a-1");
         let live = owned_by(json!([me.controller_reference()]));
         let Parting::Release(patch) = decide(Some(&live), &me, true) else {
             panic!("it survives");
         };
         assert_eq!(patch["metadata"]["ownerReferences"], json!([]));
-        assert_eq!(patch["metadata"]["annotations"], json!({keys::REVISION: null}));
+        assert_eq!(
+            patch["metadata"]["annotations"],
+            json!({keys::REVISION: null, keys::KEPT: "true"})
+        );
     }
 }

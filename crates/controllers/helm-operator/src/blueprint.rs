@@ -9,6 +9,7 @@ use chart::engine::{Engine, Operation, ReleaseContext};
 use chart::host::{Host, Lookup, NoCluster};
 use chart::installation::{self, Installation, InstallationError, InstallationRequest};
 use chart::release::RecordedCharts;
+use chart::schema::SchemaViolation;
 use chart::values::Table;
 use chart::warning::Warning;
 use kube::core::{Selector, SelectorExt as _};
@@ -64,7 +65,10 @@ pub struct Rendered {
 /// Why a chart could not be rendered.
 #[derive(Debug, thiserror::Error)]
 pub enum RenderError {
-    /// Values, schema, templates or manifests are at fault.
+    /// The chart's schema doesn't allow the values.
+    #[error("{0}")]
+    Values(SchemaViolation),
+    /// Templates or manifests are at fault.
     #[error("{0}")]
     Chart(String),
     /// A document is no object.
@@ -81,6 +85,7 @@ impl From<InstallationError> for RenderError {
             InstallationError::ReleaseName(error) => {
                 Self::Chart(format!("releaseContent: Release name is invalid: {error}"))
             }
+            InstallationError::Schema(violation) => Self::Values(violation),
             error => Self::Chart(error.to_string()),
         }
     }

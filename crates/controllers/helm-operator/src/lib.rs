@@ -16,6 +16,7 @@ pub mod decoration;
 pub mod dependents;
 pub mod drift_report;
 pub mod events;
+pub mod invalid_fields;
 pub mod keeping;
 pub mod metrics;
 pub mod overrides;

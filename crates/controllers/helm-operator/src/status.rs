@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Initialized, Deployed, ReleaseFailed, Irreconcilable, Paused   upstream's
-//! Ready, Selected, observedGeneration, drift                     baton's
+//! Ready, Selected, Valid, observedGeneration, drift              baton's
 //! ```
 
 use api::condition::ConditionStatus;
@@ -26,6 +26,8 @@ pub enum Aspect {
     ReleaseFailed,
     /// Whether an operator looks after the resource; baton's own, said only where none does.
     Selected,
+    /// Whether the chart's schema allows what the resource says; baton's own, said only where it doesn't.
+    Valid,
 }
 
 impl Aspect {
@@ -38,6 +40,7 @@ impl Aspect {
             Self::Ready => "Ready",
             Self::ReleaseFailed => "ReleaseFailed",
             Self::Selected => "Selected",
+            Self::Valid => "Valid",
         }
     }
 }

@@ -1,11 +1,13 @@
 //! Extensions of a cluster, as commands read, change and wait for them.
 
+use std::time::Duration;
+
 use api::cluster_extension::{BundleMetadata, ClusterExtension};
 use api::condition::{self, Condition, ConditionStatus};
-use api::keys;
+use api::{ClusterObjectSet, keys};
 use apply::refusal::is_already_there;
 use futures_util::TryStreamExt as _;
-use kube::api::{Api, Patch, PatchParams};
+use kube::api::{Api, ListParams, Patch, PatchParams};
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Client, ResourceExt as _};
 use serde_json::Value;
@@ -16,15 +18,20 @@ use crate::known_names;
 use crate::terminal::Terminal;
 use crate::waiting::WaitFlags;
 
+/// How often it is looked whether revisions are gone.
+const REVISIONS_PAUSE: Duration = Duration::from_millis(200);
+
 /// The extensions of a cluster.
 pub(crate) struct Extensions {
     api: Api<ClusterExtension>,
+    revisions: Api<ClusterObjectSet>,
 }
 
 impl Extensions {
     pub(crate) fn of(client: Client) -> Self {
         Self {
-            api: Api::all(client),
+            api: Api::all(client.clone()),
+            revisions: Api::all(client),
         }
     }
 
@@ -48,7 +55,7 @@ impl Extensions {
 
     /// All extensions, by name.
     pub(crate) async fn all(&self) -> Result<Vec<ClusterExtension>, Failure> {
-        let list = self.api.list(&kube::api::ListParams::default()).await;
+        let list = self.api.list(&ListParams::default()).await;
         Ok(list
             .map_err(|error| refused("list ClusterExtensions", error))?
             .items)
@@ -213,6 +220,21 @@ impl Extensions {
         })
     }
 
+    /// Waits until the revisions of an extension that is gone are gone too, and with them what they installed.
+    async fn wait_for_revisions_gone(&self, name: &str) -> Result<(), Failure> {
+        let selector = ListParams::default().labels(&format!("{}={name}", keys::OWNER_NAME));
+        loop {
+            let left =
+                self.revisions.list_metadata(&selector).await.map_err(|error| {
+                    Failure::new(format!("cannot list the revisions of {name:?}: {error}"))
+                })?;
+            if left.items.is_empty() {
+                return Ok(());
+            }
+            tokio::time::sleep(REVISIONS_PAUSE).await;
+        }
+    }
+
     /// Waits until an extension is gone with all its objects.
     pub(crate) async fn wait_gone(&self, name: &str, wait: WaitFlags) -> Result<(), Failure> {
         if wait.is_declined() {
@@ -223,10 +245,13 @@ impl Extensions {
             name,
             |object: Option<&ClusterExtension>| object.is_none(),
         );
+        let gone = async {
+            gone.await
+                .map_err(|error| Failure::new(format!("cannot watch ClusterExtension {name:?}: {error}")))?;
+            self.wait_for_revisions_gone(name).await
+        };
         match tokio::time::timeout(wait.patience(), gone).await {
-            Ok(ended) => ended
-                .map(drop)
-                .map_err(|error| Failure::new(format!("cannot watch ClusterExtension {name:?}: {error}"))),
+            Ok(ended) => ended,
             Err(_) => Err(Failure::new(format!(
                 "ClusterExtension {name:?} isn't gone after {} s; see what is left with `baton status {name}`, and whether `baton \
                  controllers` is running",

@@ -17,6 +17,9 @@ const RETRY: Duration = Duration::from_secs(10);
 /// How long to wait for objects to go.
 const TEARDOWN_RETRY: Duration = Duration::from_secs(5);
 
+/// How often it is looked whether custom resources are gone: who deletes an extension waits for it.
+const FAREWELL_RETRY: Duration = Duration::from_secs(1);
+
 /// What is said of a revision, and what follows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conclusion {
@@ -131,6 +134,19 @@ impl<'a> Speaker<'a> {
         self.retrying("removing revision resources that are not owned by another revision");
         Conclusion {
             after: Some(TEARDOWN_RETRY),
+            ..self.done()
+        }
+    }
+
+    /// Definitions are on their way out, and the operator with them once its custom resources are gone.
+    pub fn saying_farewell(mut self, definitions: &[&str]) -> Conclusion {
+        let message = format!(
+            "waiting until the custom resources of {} are gone: the operator may have to let go of them",
+            definitions.join(", ")
+        );
+        self.retrying(&message);
+        Conclusion {
+            after: Some(FAREWELL_RETRY),
             ..self.done()
         }
     }

@@ -18,9 +18,10 @@ use release::recovery::{self, Found, Recovery};
 
 use super::saying::say_deployed;
 use super::{Again, Look};
+use crate::blueprint::RenderError;
 use crate::deciding::{self, Comparison};
 use crate::events::Announcement;
-use crate::preparing::{Before, Preparation, Wanted};
+use crate::preparing::{Before, Preparation, PreparationError, Wanted};
 use crate::resource::ActionWishes;
 use crate::status::{Aspect, Statement, StatusChange};
 
@@ -343,10 +344,12 @@ impl Look<'_> {
             values: &values,
             before,
         };
-        preparation
-            .revision(operation, revision)
-            .await
-            .map_err(|fault| Unwanted::Fault(fault.to_string()))
+        preparation.revision(operation, revision).await.map_err(|fault| {
+            if let PreparationError::Render(RenderError::Values(violation)) = &fault {
+                self.say_invalid(change, violation);
+            }
+            Unwanted::Fault(fault.to_string())
+        })
     }
 
     /// Returns how long ago a record was written.

@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use api::condition::ConditionStatus;
+use chart::schema::SchemaViolation;
 use release::failure::{Cause, Failure};
 use release::records::Record;
 
 use super::{Again, Look};
 use crate::events::Announcement;
+use crate::invalid_fields;
 use crate::readiness;
 use crate::resource::CustomResource;
 use crate::status::{Aspect, DeployedRelease, Statement, StatusChange};
@@ -81,8 +83,19 @@ impl Look<'_> {
         change
             .say(Statement::plain(Aspect::Paused, ConditionStatus::False))
             .say(Statement::plain(Aspect::Initialized, ConditionStatus::True))
-            .unsay(Aspect::Selected);
+            .unsay(Aspect::Selected)
+            .unsay(Aspect::Valid);
         change
+    }
+
+    /// Points to the fields of the resource whose values the chart's schema doesn't allow.
+    pub(super) fn say_invalid(&self, change: &mut StatusChange, violation: &SchemaViolation) {
+        change.say(Statement::new(
+            Aspect::Valid,
+            ConditionStatus::False,
+            "SchemaViolation",
+            invalid_fields::describe(violation, &self.blueprint.watch.overrides),
+        ));
     }
 
     pub(super) fn say_failed(&self, change: &mut StatusChange, reason: &'static str, message: &str) {

@@ -23,10 +23,16 @@ async fn invalid_values_are_named_as_fields_of_the_resource() {
         ),
         "{words}"
     );
+    assert_eq!(message(&stack, "Valid"), "spec.replicas: maximum: got 99, want 5");
     assert_eq!(world.history("a").await, Vec::<String>::new());
     world.edit("Stack", "a", json!({"spec": {"replicas": 2}})).await;
     let stack = world.ready("a").await;
     assert!(!is_true(&stack, "Irreconcilable") && !is_true(&stack, "ReleaseFailed"));
+    let conditions = stack["status"]["conditions"].as_array().expect("conditions");
+    assert!(
+        !conditions.iter().any(|condition| condition["type"] == "Valid"),
+        "{stack}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

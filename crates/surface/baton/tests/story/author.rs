@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::up::Up;
+use crate::cluster::Cluster;
+use crate::operators::PUBLISHED;
 use crate::world::World;
 
 /// An author with a tree of her own.
@@ -22,7 +23,7 @@ pub(crate) struct Author<'w> {
 }
 
 impl<'w> Author<'w> {
-    pub(crate) fn new(world: &'w World, up: &Up, group: &str, kind: &str) -> Self {
+    pub(crate) fn new(world: &'w World, cluster: &Cluster, group: &str, kind: &str) -> Self {
         let tree = world.path("tree");
         let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../examples/inference-stack");
         copy(&example.join("chart"), &tree.join("chart"));
@@ -30,7 +31,7 @@ impl<'w> Author<'w> {
         fs::create_dir_all(tree.join("catalog")).expect("a folder");
         let author = Self {
             world,
-            registry: up.registry(),
+            registry: cluster.registry(),
             tree,
             kind: kind.to_owned(),
             separate_definitions: false,
@@ -97,9 +98,20 @@ impl<'w> Author<'w> {
         self.publish_with(version, channels, &self.binary.clone());
     }
 
-    /// Publishes a version whose operator ends as soon as it starts.
+    /// Publishes a version whose operator ends as soon as it starts, and whose pods are never ready.
     pub(crate) fn publish_broken(&self, version: &str, channels: &[&str]) {
+        let base = self
+            .tree
+            .join("config/manifests/bases/inference-stack-operator.clusterserviceversion.yaml");
+        let whole = fs::read_to_string(&base).expect("a base");
+        // What is an annotation of the bundle is one of its pods, and says so where none really runs.
+        let annotation = format!(
+            "  annotations:\n    {}: unready\n",
+            contract::simulation::FATE_ANNOTATION
+        );
+        fs::write(&base, whole.replacen("  annotations:\n", &annotation, 1)).expect("a base");
         self.publish_with(version, channels, Path::new("/bin/false"));
+        fs::write(&base, whole).expect("a base");
     }
 
     fn publish_with(&self, version: &str, channels: &[&str], binary: &Path) {
@@ -145,6 +157,7 @@ impl<'w> Author<'w> {
             arguments.push("--separate-crds");
         }
         let output = self.world.run(&arguments);
+        copy(&self.tree, &self.world.path(PUBLISHED).join(version));
         assert!(
             output.status.success(),
             "{}",

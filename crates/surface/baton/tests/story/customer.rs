@@ -3,13 +3,14 @@
 use serde_json::{Map, Value, json};
 
 use crate::author::Author;
-use crate::up::Up;
+use crate::cluster::Cluster;
+use crate::operators::is_ready;
 use crate::world::World;
 
 const CATALOG: &str = "models";
 const PACKAGE: &str = "inference-stack-operator";
 /// Where the operators run.
-const OPERATORS: &str = "operators";
+pub(crate) const OPERATORS: &str = "operators";
 /// Where the stacks are.
 const STACKS: &str = "stacks";
 const EXTENSIONS: &str = "apis/olm.operatorframework.io/v1/clusterextensions";
@@ -17,20 +18,20 @@ const EXTENSIONS: &str = "apis/olm.operatorframework.io/v1/clusterextensions";
 /// The cluster's administrator.
 pub(crate) struct Customer<'w> {
     world: &'w World,
-    up: &'w Up,
+    cluster: &'w Cluster,
 }
 
 impl<'w> Customer<'w> {
-    pub(crate) fn new(world: &'w World, up: &'w Up) -> Self {
+    pub(crate) fn new(world: &'w World, cluster: &'w Cluster) -> Self {
         for namespace in [OPERATORS, STACKS] {
             let body = json!({"metadata": {"name": namespace}});
-            up.ask("POST", "api/v1/namespaces", Some(&body));
+            cluster.ask("POST", "api/v1/namespaces", Some(&body));
         }
-        Self { world, up }
+        Self { world, cluster }
     }
 
     fn runs(&self, arguments: &[&str]) {
-        let kubeconfig = self.world.path("data/baton.kubeconfig").display().to_string();
+        let kubeconfig = self.cluster.kubeconfig();
         let mut all = arguments.to_vec();
         all.extend(["--kubeconfig", kubeconfig.as_str()]);
         let output = self.world.run(&all);
@@ -47,7 +48,7 @@ impl<'w> Customer<'w> {
             let bytes = std::fs::read(entry.expect("a file").path()).expect("a definition");
             let definition = goyaml::to_value(&bytes).expect("YAML");
             let path = "apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-            let (status, answer) = self.up.ask("POST", path, Some(&definition));
+            let (status, answer) = self.cluster.ask("POST", path, Some(&definition));
             assert_eq!(status, 201, "{answer}");
         }
     }
@@ -73,13 +74,21 @@ impl<'w> Customer<'w> {
         self.runs(&arguments);
     }
 
-    pub(crate) fn uninstalls(&self, name: &str) {
-        self.runs(&["uninstall", name]);
+    pub(crate) fn uninstalls(&self, name: &str, more: &[&str]) {
+        let mut arguments = vec!["uninstall", name];
+        arguments.extend(more);
+        self.runs(&arguments);
+    }
+
+    /// Whether a kind of custom resources is served.
+    pub(crate) fn is_served(&self, definition: &str) -> bool {
+        let path = format!("apis/apiextensions.k8s.io/v1/customresourcedefinitions/{definition}");
+        self.cluster.ask("GET", &path, None).0 == 200
     }
 
     fn changes(&self, name: &str, change: &Value) {
         let (status, answer) = self
-            .up
+            .cluster
             .ask("PATCH", &format!("{EXTENSIONS}/{name}"), Some(change));
         assert_eq!(status, 200, "{answer}");
     }
@@ -95,8 +104,8 @@ impl<'w> Customer<'w> {
     }
 
     pub(crate) fn has_version(&self, name: &str, version: &str) {
-        self.up.until(&format!("{name} has version {version}"), || {
-            let (_, extension) = self.up.ask("GET", &format!("{EXTENSIONS}/{name}"), None);
+        self.cluster.until(&format!("{name} has version {version}"), || {
+            let (_, extension) = self.cluster.ask("GET", &format!("{EXTENSIONS}/{name}"), None);
             let installed = &extension["status"]["install"]["bundle"]["version"];
             if installed == version {
                 Ok(())
@@ -108,8 +117,8 @@ impl<'w> Customer<'w> {
 
     /// The status of an extension says something.
     pub(crate) fn is_told(&self, name: &str, words: &str) {
-        self.up.until(&format!("{name} is told: {words}"), || {
-            let (_, extension) = self.up.ask("GET", &format!("{EXTENSIONS}/{name}"), None);
+        self.cluster.until(&format!("{name} is told: {words}"), || {
+            let (_, extension) = self.cluster.ask("GET", &format!("{EXTENSIONS}/{name}"), None);
             let status = extension["status"].to_string();
             if status.contains(words) {
                 Ok(())
@@ -121,22 +130,14 @@ impl<'w> Customer<'w> {
 
     /// A pod of the operator of a version runs, as a process of this machine.
     pub(crate) fn sees_the_operator_run(&self, version: &str) {
-        self.up.until(&format!("the operator {version} runs"), || {
+        self.cluster.until(&format!("the operator {version} runs"), || {
             let (_, pods) = self
-                .up
+                .cluster
                 .ask("GET", &format!("api/v1/namespaces/{OPERATORS}/pods"), None);
             let pods = pods["items"].as_array().cloned().unwrap_or_default();
             let is_running = |pod: &Value| {
-                let conditions = pod["status"]["conditions"]
-                    .as_array()
-                    .cloned()
-                    .unwrap_or_default();
                 let image = pod["spec"]["containers"][0]["image"].as_str().unwrap_or_default();
-                image.contains(version)
-                    && pod["metadata"]["deletionTimestamp"].is_null()
-                    && conditions
-                        .iter()
-                        .any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
+                image.contains(version) && pod["metadata"]["deletionTimestamp"].is_null() && is_ready(pod)
             };
             if pods.iter().any(is_running) {
                 Ok(())
@@ -151,9 +152,9 @@ impl<'w> Customer<'w> {
     }
 
     pub(crate) fn has_no_operator(&self) {
-        self.up.until("no operator is left", || {
+        self.cluster.until("no operator is left", || {
             let path = format!("apis/apps/v1/namespaces/{OPERATORS}/deployments");
-            let (_, deployments) = self.up.ask("GET", &path, None);
+            let (_, deployments) = self.cluster.ask("GET", &path, None);
             match deployments["items"].as_array().map(Vec::len) {
                 Some(0) => Ok(()),
                 _ => Err(deployments.to_string()),
@@ -164,16 +165,22 @@ impl<'w> Customer<'w> {
 
 /// The stacks of the model team.
 pub(crate) struct Stack<'w> {
-    up: &'w Up,
+    cluster: &'w Cluster,
     path: String,
     api_version: String,
     kind: &'static str,
 }
 
 impl<'w> Stack<'w> {
-    pub(crate) fn new(up: &'w Up, group: &str, version: &str, plural: &str, kind: &'static str) -> Self {
+    pub(crate) fn new(
+        cluster: &'w Cluster,
+        group: &str,
+        version: &str,
+        plural: &str,
+        kind: &'static str,
+    ) -> Self {
         Self {
-            up,
+            cluster,
             path: format!("apis/{group}/{version}/namespaces/{STACKS}/{plural}"),
             api_version: format!("{group}/{version}"),
             kind,
@@ -190,8 +197,8 @@ impl<'w> Stack<'w> {
             "metadata": {"name": name, "labels": labels}, "spec": spec,
         });
         // The definition may be served a moment later.
-        self.up.until(&format!("{name} is made"), || {
-            let (status, answer) = self.up.ask("POST", &self.path, Some(&body));
+        self.cluster.until(&format!("{name} is made"), || {
+            let (status, answer) = self.cluster.ask("POST", &self.path, Some(&body));
             if status == 201 {
                 Ok(())
             } else {
@@ -203,7 +210,7 @@ impl<'w> Stack<'w> {
     pub(crate) fn change(&self, name: &str, spec: &Value) {
         let change = json!({"spec": spec});
         let (status, answer) = self
-            .up
+            .cluster
             .ask("PATCH", &format!("{}/{name}", self.path), Some(&change));
         assert_eq!(status, 200, "{answer}");
     }
@@ -212,28 +219,18 @@ impl<'w> Stack<'w> {
         let labels: Map<String, Value> = [(key.to_owned(), json!(value))].into_iter().collect();
         let change = json!({"metadata": {"labels": labels}});
         let (status, answer) = self
-            .up
+            .cluster
             .ask("PATCH", &format!("{}/{name}", self.path), Some(&change));
         assert_eq!(status, 200, "{answer}");
     }
 
-    pub(crate) fn delete(&self, name: &str) {
-        self.up.ask("DELETE", &format!("{}/{name}", self.path), None);
-        self.up.until(&format!("{name} is gone"), || {
-            match self.up.ask("GET", &format!("{}/{name}", self.path), None) {
-                (404, _) => Ok(()),
-                (_, answer) => Err(answer.to_string()),
-            }
-        });
-    }
-
     fn get(&self, name: &str) -> Value {
-        self.up.ask("GET", &format!("{}/{name}", self.path), None).1
+        self.cluster.ask("GET", &format!("{}/{name}", self.path), None).1
     }
 
     /// Waits until the stack says of its newest generation that it is deployed and ready.
     pub(crate) fn is_ready(&self, name: &str) {
-        self.up.until(&format!("{name} is ready"), || {
+        self.cluster.until(&format!("{name} is ready"), || {
             let stack = self.get(name);
             let holds = |kind: &str| {
                 let conditions = stack["status"]["conditions"]
@@ -254,7 +251,7 @@ impl<'w> Stack<'w> {
     }
 
     pub(crate) fn condition_message(&self, name: &str, kind: &str) -> String {
-        self.up.until(&format!("{name} says {kind}"), || {
+        self.cluster.until(&format!("{name} says {kind}"), || {
             let stack = self.get(name);
             let conditions = stack["status"]["conditions"]
                 .as_array()
@@ -269,7 +266,7 @@ impl<'w> Stack<'w> {
     }
 
     pub(crate) fn object(&self, api: &str, plural: &str, name: &str) -> Value {
-        self.up
+        self.cluster
             .ask("GET", &format!("{api}/namespaces/{STACKS}/{plural}/{name}"), None)
             .1
     }
@@ -280,9 +277,9 @@ impl<'w> Stack<'w> {
     }
 
     pub(crate) fn has_none(&self, api_version: &str, plural: &str) {
-        self.up.until(&format!("no {plural} are left"), || {
+        self.cluster.until(&format!("no {plural} are left"), || {
             let path = format!("{}/namespaces/{STACKS}/{plural}", prefix(api_version));
-            let (_, list) = self.up.ask("GET", &path, None);
+            let (_, list) = self.cluster.ask("GET", &path, None);
             match list["items"].as_array().map(Vec::len) {
                 Some(0) => Ok(()),
                 _ => Err(list.to_string()),
@@ -303,7 +300,7 @@ impl<'w> Stack<'w> {
     }
 
     pub(crate) fn until_chart_version(&self, name: &str, version: &str) {
-        self.up.until(&format!("{name} has chart {version}"), || {
+        self.cluster.until(&format!("{name} has chart {version}"), || {
             let seen = self.chart_version(name);
             if seen == version { Ok(()) } else { Err(seen) }
         });
@@ -312,7 +309,7 @@ impl<'w> Stack<'w> {
     /// The identities of the pods of a workload.
     pub(crate) fn pods(&self, workload: &str) -> Vec<String> {
         let (_, pods) = self
-            .up
+            .cluster
             .ask("GET", &format!("api/v1/namespaces/{STACKS}/pods"), None);
         let pods = pods["items"].as_array().cloned().unwrap_or_default();
         let mut found: Vec<String> = pods
@@ -330,14 +327,15 @@ impl<'w> Stack<'w> {
 
     pub(crate) fn until_pods_are_others(&self, workload: &str, before: &[String]) {
         assert!(!before.is_empty(), "{workload} had pods");
-        self.up.until(&format!("the pods of {workload} are others"), || {
-            let now = self.pods(workload);
-            if now.len() == before.len() && now.iter().all(|pod| !before.contains(pod)) {
-                Ok(())
-            } else {
-                Err(format!("{now:?}, before {before:?}"))
-            }
-        });
+        self.cluster
+            .until(&format!("the pods of {workload} are others"), || {
+                let now = self.pods(workload);
+                if now.len() == before.len() && now.iter().all(|pod| !before.contains(pod)) {
+                    Ok(())
+                } else {
+                    Err(format!("{now:?}, before {before:?}"))
+                }
+            });
     }
 }
 

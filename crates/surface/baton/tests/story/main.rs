@@ -5,11 +5,12 @@
 //! operator as a process of its own that the node runs.
 
 mod author;
+mod cluster;
 mod customer;
+mod operators;
 #[path = "../stage/running.rs"]
 #[expect(dead_code, reason = "the tests of the stage use the rest of it")]
 mod running;
-mod up;
 #[path = "../world/mod.rs"]
 #[expect(dead_code, reason = "the other test programs use the rest of it")]
 mod world;
@@ -17,9 +18,9 @@ mod world;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use author::Author;
+use cluster::Cluster;
 use customer::{Customer, Stack};
 use serde_json::json;
-use up::Up;
 use world::World;
 
 /// Stories are told one after the other: the pods of all nodes share the ports of the machine.
@@ -42,14 +43,34 @@ fn first_wish() -> serde_json::Value {
     })
 }
 
-#[test]
-#[ignore = "takes minutes; the rollback step needs a deadline below the ten minutes that the definition allows"]
-fn an_operator_is_published_installed_upgraded_and_taken_away() {
+/// Tells a story on `baton up`.
+fn on_one_machine(story: impl FnOnce(&World, &Cluster)) {
     let _turn = turn();
     let world = World::new();
-    let up = Up::start(&world);
-    let author = Author::new(&world, &up, "models.example.com", "InferenceStack");
-    let customer = Customer::new(&world, &up);
+    let cluster = Cluster::up(&world);
+    story(&world, &cluster);
+    cluster.stop();
+}
+
+/// Tells a story on a real Kubernetes, if there is one.
+fn on_kubernetes(story: impl FnOnce(&World, &Cluster)) {
+    let _turn = turn();
+    let world = World::new();
+    if let Some(cluster) = Cluster::real(&world) {
+        story(&world, &cluster);
+    }
+}
+
+fn inference_stacks(cluster: &Cluster) -> Stack<'_> {
+    let (group, plural) = ("models.example.com", "inferencestacks");
+    Stack::new(cluster, group, "v1alpha1", plural, "InferenceStack")
+}
+
+/// From the first version to the last deletion.
+fn an_operators_life(world: &World, cluster: &Cluster) {
+    let author = Author::new(world, cluster, "models.example.com", "InferenceStack");
+    let customer = Customer::new(world, cluster);
+    cluster.allows_short_deadlines();
 
     // The author publishes 2.0.0 and 2.1.0: stable has the first, fast both.
     author.publish("2.0.0", &["candidate", "fast", "stable"]);
@@ -62,13 +83,7 @@ fn an_operator_is_published_installed_upgraded_and_taken_away() {
     customer.sees_the_operator_run("2.0.0");
 
     // The model team makes a stack with one application.
-    let stack = Stack::new(
-        &up,
-        "models.example.com",
-        "v1alpha1",
-        "inferencestacks",
-        "InferenceStack",
-    );
+    let stack = inference_stacks(cluster);
     stack.make("chat", &[("operatorVersion", "v2")], &first_wish());
     stack.is_ready("chat");
     stack.has("apps/v1", "deployments", "chat-inference-stack-chat");
@@ -92,6 +107,7 @@ fn an_operator_is_published_installed_upgraded_and_taken_away() {
     author.publish("2.2.0", &["candidate", "fast", "stable"]);
     customer.has_version("stack", "2.2.0");
     customer.sees_the_operator_run("2.2.0");
+    stack.until_chart_version("chat", "2.2.0");
     stack.is_ready("chat");
 
     // A version can be pinned, and the channel changed.
@@ -112,21 +128,39 @@ fn an_operator_is_published_installed_upgraded_and_taken_away() {
     customer.sees_the_operator_run("2.2.0");
     stack.is_ready("chat");
 
-    // The way out: the stack's objects go with it, the operator's with the extension.
-    stack.delete("chat");
-    stack.has_none("apps/v1", "deployments");
-    customer.uninstalls("stack");
+    // The operator goes and the data stays: the stack's pods run on, and who installs again takes them over.
+    let pods = stack.pods("chat-inference-stack-chat");
+    customer.uninstalls("stack", &["--keep", "crds"]);
     customer.has_no_operator();
-    up.stop();
+    assert!(customer.is_served("inferencestacks.models.example.com"));
+    assert_eq!(stack.pods("chat-inference-stack-chat"), pods, "the pods run on");
+    customer.installs("stack", "stable-v2", &["--version", "2.2.0"]);
+    customer.sees_the_operator_run("2.2.0");
+    stack.change("chat", &json!({"applications": {"chat": {"replicas": 2}}}));
+    stack.is_ready("chat");
+
+    // The operator goes and the data with it: the stack, its objects, and the kind.
+    customer.uninstalls("stack", &[]);
+    customer.has_no_operator();
+    assert!(!customer.is_served("inferencestacks.models.example.com"));
+    stack.has_none("apps/v1", "deployments");
 }
 
 #[test]
-fn two_majors_run_side_by_side_and_a_resource_changes_hands() {
-    let _turn = turn();
-    let world = World::new();
-    let up = Up::start(&world);
-    let author = Author::new(&world, &up, "models.example.com", "InferenceStack").with_separate_definitions();
-    let customer = Customer::new(&world, &up);
+fn an_operator_is_published_installed_upgraded_and_taken_away() {
+    on_one_machine(an_operators_life);
+}
+
+#[test]
+fn an_operator_lives_the_same_life_on_kubernetes() {
+    on_kubernetes(an_operators_life);
+}
+
+/// Two majors at once, and a resource that goes from one to the other.
+fn two_majors(world: &World, cluster: &Cluster) {
+    let author =
+        Author::new(world, cluster, "models.example.com", "InferenceStack").with_separate_definitions();
+    let customer = Customer::new(world, cluster);
     author.publish("2.0.0", &["stable"]);
     author.publish("3.0.0", &["stable"]);
     customer.adds_the_catalog(&author);
@@ -136,13 +170,7 @@ fn two_majors_run_side_by_side_and_a_resource_changes_hands() {
     customer.sees_the_operator_run("2.0.0");
     customer.sees_the_operator_run("3.0.0");
 
-    let stack = Stack::new(
-        &up,
-        "models.example.com",
-        "v1alpha1",
-        "inferencestacks",
-        "InferenceStack",
-    );
+    let stack = inference_stacks(cluster);
     stack.make("old", &[("operatorVersion", "v2")], &first_wish());
     stack.make("new", &[("operatorVersion", "v3")], &first_wish());
     stack.is_ready("old");
@@ -170,29 +198,40 @@ fn two_majors_run_side_by_side_and_a_resource_changes_hands() {
     );
     stack.label("lost", "operatorVersion", "v3");
     stack.is_ready("lost");
-    up.stop();
 }
 
 #[test]
-fn the_older_names_work_the_same() {
-    let _turn = turn();
-    let world = World::new();
-    let up = Up::start(&world);
-    let author = Author::new(&world, &up, "models.titanml.co", "ModelOrchestra").with_whole_version_labels();
-    let customer = Customer::new(&world, &up);
+fn two_majors_run_side_by_side_and_a_resource_changes_hands() {
+    on_one_machine(two_majors);
+}
+
+#[test]
+fn two_majors_run_side_by_side_on_kubernetes() {
+    on_kubernetes(two_majors);
+}
+
+/// The kind and the labels that the first users have.
+fn the_older_names(world: &World, cluster: &Cluster) {
+    let author =
+        Author::new(world, cluster, "models.titanml.co", "ModelOrchestra").with_whole_version_labels();
+    let customer = Customer::new(world, cluster);
     author.publish("0.2.13", &["stable"]);
     customer.adds_the_catalog(&author);
     customer.installs("orchestra", "stable-v0", &[]);
     customer.sees_the_operator_run("0.2.13");
-    let stack = Stack::new(
-        &up,
-        "models.titanml.co",
-        "v1alpha1",
-        "modelorchestras",
-        "ModelOrchestra",
-    );
+    let (group, plural) = ("models.titanml.co", "modelorchestras");
+    let stack = Stack::new(cluster, group, "v1alpha1", plural, "ModelOrchestra");
     stack.make("choir", &[("operatorVersion", "0.2.13")], &first_wish());
     stack.is_ready("choir");
     assert_eq!(stack.chart_version("choir"), "0.2.13");
-    up.stop();
+}
+
+#[test]
+fn the_older_names_work_the_same() {
+    on_one_machine(the_older_names);
+}
+
+#[test]
+fn the_older_names_work_the_same_on_kubernetes() {
+    on_kubernetes(the_older_names);
 }
