@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use api::ClusterCatalog;
 use catalog::store::Store;
-use catalog_controller::Handle;
 use catalog_controller::pull_secrets::{self, GlobalSecrets};
+use catalog_controller::{Handle, MovedImages};
 use console::{Console, Hosts, Token};
 use duty::leader::Tenure;
 use extension_controller::bundles::{Bundles, Certificates, Remotes};
@@ -114,6 +114,11 @@ impl Olm {
     pub(crate) fn serve(&self, listener: TcpListener) -> ServedRouter {
         let router = serving::router(self.catalogs.handle(), self.extensions.metrics());
         ServedRouter::start(listener, router)
+    }
+
+    /// Where those who know that a catalog's image moved can say so.
+    pub(crate) fn moved_images(&self) -> MovedImages {
+        self.catalogs.moved_images()
     }
 
     /// Makes a console that shows what these controllers do.

@@ -19,6 +19,7 @@ use tokio::task::JoinHandle;
 
 use super::addresses::{self, AddressFlags, Remembered};
 use super::console::ServedConsole;
+use super::following;
 use crate::failure::Failure;
 use crate::hosted_stage;
 use crate::images::Images;
@@ -58,6 +59,7 @@ pub(super) struct Running {
     pub(super) console_url: String,
     catalogs: ServedRouter,
     console: ServedConsole,
+    following: JoinHandle<()>,
     controllers: JoinHandle<()>,
     say_stop: watch::Sender<bool>,
     stage: Stage,
@@ -102,6 +104,11 @@ impl Running {
             broken_catalogs: BrokenCatalogs::Skip,
         })?;
         let catalogs = controllers.serve(catalogs_listener);
+        let following = tokio::spawn(following::follow(
+            registry.registry().tagged(),
+            registry.address(),
+            controllers.moved_images(),
+        ));
         let (say_stop, stopped) = watch::channel(false);
         let console_address = console_listener.local_addr()?;
         let console = ServedConsole::start(
@@ -127,6 +134,7 @@ impl Running {
             catalogs_url,
             catalogs,
             console,
+            following,
             controllers,
             say_stop,
             stage,
@@ -143,6 +151,7 @@ impl Running {
         self.say_stop.send_replace(true);
         // A controller that panicked has ended as well.
         let _ = self.controllers.await;
+        self.following.abort();
         tokio::join!(self.console.stop(), self.catalogs.stop(), self.api.stop());
         self.stage.stop().await;
         self.registry.stop().await;
