@@ -23,7 +23,7 @@ use super::following;
 use crate::failure::Failure;
 use crate::hosted_stage;
 use crate::images::Images;
-use crate::olm::{self, Olm};
+use crate::olm::{self, MetricsPlace, Olm};
 use crate::served_router::ServedRouter;
 
 /// Who looks after extensions here. The same at every start, so that the Lease of one that was killed needn't run out: the
@@ -103,7 +103,7 @@ impl Running {
             certificates: Certificates::CertManager,
             broken_catalogs: BrokenCatalogs::Skip,
         })?;
-        let catalogs = controllers.serve(catalogs_listener);
+        let catalogs = controllers.serve(catalogs_listener, None, MetricsPlace::WithCatalogs);
         let following = tokio::spawn(following::follow(
             registry.registry().tagged(),
             registry.address(),
