@@ -116,6 +116,8 @@ pub(super) async fn trace(
             writers.push(writer);
         }
     }
+    // The server's order depends on who wrote when; who applies comes first, as in the server's.
+    writers.sort_by(|one, other| (&one.operation, &one.manager).cmp(&(&other.operation, &other.manager)));
     Ok(Ownership {
         object: named(&resource.kind, object),
         owners,
