@@ -22,6 +22,18 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{- end }}
 {{- end }}
 
+{{/*
+The labels of pods. Without the chart's version: a new version of the chart that changes nothing else restarts no pod.
+Takes the root and a component.
+*/}}
+{{- define "inference-stack.podLabels" -}}
+{{ include "inference-stack.selectorLabels" . }}
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+{{- with .root.Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
 {{/* An image's reference. Takes the root and an image. */}}
 {{- define "inference-stack.image" -}}
 {{ .image.repository }}:{{ .image.tag | default .root.Chart.AppVersion }}

@@ -70,7 +70,7 @@ macro_rules! known {
 /// All of it.
 #[rustfmt::skip]
 pub(crate) const KNOWN: &[Known] = known! {
-    "02" 16 "InferenceStack/stack events" "set back: Deployment stack-inference-stack-embed: spec.replicas" DRIFT
+    "02" 16 "InferenceStack/stack events" "Deployment stack-inference-stack-embed: spec.replicas" DRIFT
     "02" 22 "InferenceStack/stack events" "set back: Service stack-inference-stack-gateway was deleted" DRIFT
     "02" 22 "Service/stack-inference-stack-gateway object" "meta.helm.sh/release-name" MARKS
     "03" 16 "Deployment/stack-inference-stack-embed object" "\"replicas\":9" INVERTED

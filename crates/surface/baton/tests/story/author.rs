@@ -5,6 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use bundle::generation::watches;
+use version::Version;
+
 use crate::cluster::Cluster;
 use crate::operators::PUBLISHED;
 use crate::world::World;
@@ -157,7 +160,9 @@ impl<'w> Author<'w> {
             arguments.push("--separate-crds");
         }
         let output = self.world.run(&arguments);
-        copy(&self.tree, &self.world.path(PUBLISHED).join(version));
+        let published = self.world.path(PUBLISHED).join(version);
+        copy(&self.tree, &published);
+        write_label(&published.join(watches::WATCHES_FILE), version);
         assert!(
             output.status.success(),
             "{}",
@@ -182,6 +187,15 @@ impl<'w> Author<'w> {
         }
         fs::write(self.tree.join("catalog/operator_catalog.yaml"), text).expect("the template");
     }
+}
+
+/// Gives the watches of a version its label, as the image of the version has it.
+fn write_label(file: &Path, version: &str) {
+    let text = fs::read_to_string(file).expect("the watches");
+    let entries = watches::read(text.as_bytes()).expect("the watches");
+    let version = Version::parse(version).expect("a version");
+    let (text, _) = watches::for_version(&text, &entries, &version).expect("the watches of a version");
+    fs::write(file, text).expect("the watches");
 }
 
 fn copy(from: &Path, to: &Path) {
