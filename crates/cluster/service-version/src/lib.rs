@@ -1,0 +1,1 @@
+//! What a ClusterServiceVersion needs, how it is installed, and how far it came.
