@@ -136,6 +136,8 @@ impl Kind {
 
     /// Returns the kind that objects call so.
     pub fn named(kind: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|candidate| candidate.naming().kind == kind)
+        Self::ALL
+            .into_iter()
+            .find(|candidate| candidate.naming().kind == kind)
     }
 }

@@ -1,4 +1,4 @@
-//! The vocabulary of OLM v0: its kinds, and the picture of a cluster that its rules look at.
+//! The vocabulary of OLM v0: its kinds, names and hashes, and the picture of a cluster that its rules look at.
 //!
 //! ```text
 //! watches ─► World ─┬─ install-plan: subscriptions, plans ──────┐
@@ -8,7 +8,10 @@
 //! Whoever decides looks at a [`World`] and returns a [`Decision`]; neither has a client, a clock or randomness.
 
 pub mod decision;
+pub mod hashes;
+pub mod keys;
 pub mod kind;
+pub mod names;
 pub mod world;
 
 pub use decision::{Decision, Notice, ServiceAccount, Write};
