@@ -64,9 +64,23 @@ pub struct ServiceAccount {
     pub name: String,
 }
 
+/// Writes that may well fail, since they are made with the permissions of someone else.
+///
+/// They are made before all others. Where one fails, none of the others is made, and whoever decided is asked again,
+/// with the failure: see `service_version::installation_failed`.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Attempt {
+    /// As whom they are made; as ourselves if nobody.
+    pub account: Option<ServiceAccount>,
+    /// What is written, in order.
+    pub writes: Vec<Write>,
+}
+
 /// What shall be done after looking at one object. Writes are made in order; the first that fails ends it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Decision {
+    /// What is tried first; the rest is done only where it succeeds.
+    pub attempt: Option<Attempt>,
     /// What is written.
     pub writes: Vec<Write>,
     /// What is told.

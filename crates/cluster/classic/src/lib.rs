@@ -14,6 +14,6 @@ pub mod kind;
 pub mod names;
 pub mod world;
 
-pub use decision::{Decision, Notice, ServiceAccount, Write};
+pub use decision::{Attempt, Decision, Notice, ServiceAccount, Write};
 pub use kind::Kind;
 pub use world::{Key, World};
