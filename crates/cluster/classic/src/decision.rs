@@ -43,7 +43,7 @@ pub enum Write {
 }
 
 /// An event that is told about an object.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Notice {
     /// The object that it is about.
     pub about: ObjectId,
@@ -87,4 +87,6 @@ pub struct Decision {
     pub notices: Vec<Notice>,
     /// When to look again, where no change would say so.
     pub look_again_after: Option<Duration>,
+    /// What keeps it from going on, for the log; a change elsewhere is what helps, not trying again.
+    pub trouble: Option<String>,
 }

@@ -56,6 +56,8 @@ pub struct World {
     objects: BTreeMap<Key, Arc<Value>>,
     /// Objects by what their owner labels name.
     labelled: BTreeMap<Key, BTreeSet<Key>>,
+    /// Objects by the labels that make them components of Operators.
+    components: BTreeMap<String, BTreeSet<Key>>,
     /// The kinds that the API server serves.
     pub served: BTreeSet<GroupVersionKind>,
     /// The version of the API server, such as `v1.36.3`.
@@ -70,6 +72,10 @@ impl World {
         if let Some(owner) = labelled_owner(&object) {
             self.labelled.entry(owner).or_default().insert(key.clone());
         }
+        for label in component_labels(&object) {
+            let members = self.components.entry(label.to_owned()).or_default();
+            members.insert(key.clone());
+        }
         self.objects.insert(key, Arc::new(object));
         before
     }
@@ -83,6 +89,14 @@ impl World {
             owned.remove(key);
             if owned.is_empty() {
                 self.labelled.remove(&owner);
+            }
+        }
+        for label in component_labels(&before) {
+            if let Some(members) = self.components.get_mut(label) {
+                members.remove(key);
+                if members.is_empty() {
+                    self.components.remove(label);
+                }
             }
         }
         Some(before)
@@ -118,6 +132,22 @@ impl World {
         let keys = self.labelled.get(owner).into_iter().flatten();
         keys.filter_map(|key| self.objects.get_key_value(key))
     }
+
+    /// Returns the objects with a label that makes them components of an Operator.
+    pub fn components(&self, label: &str) -> impl Iterator<Item = (&Key, &Arc<Value>)> {
+        let keys = self.components.get(label).into_iter().flatten();
+        keys.filter_map(|key| self.objects.get_key_value(key))
+    }
+}
+
+/// Returns the labels of an object that make it a component of Operators.
+pub fn component_labels(object: &Value) -> impl Iterator<Item = &str> {
+    let labels = object.pointer("/metadata/labels").and_then(Value::as_object);
+    labels
+        .into_iter()
+        .flat_map(|labels| labels.keys())
+        .map(String::as_str)
+        .filter(|key| key.starts_with(crate::keys::COMPONENT_PREFIX))
 }
 
 /// Reads whom the labels of an object name as its owner.
