@@ -325,11 +325,16 @@ fn say_farewell(snapshot: &Snapshot, content: &Content) -> Step {
     let since = set.metadata.deletion_timestamp.as_ref();
     let is_over = since.is_none_or(|since| snapshot.now.duration_since(since.0) > FAREWELL);
     let index = snapshot.finished.len();
-    let Some(phase) = content.phases.get(index).filter(|_| !is_over) else {
+    let left = content.phases.get(index..).unwrap_or_default();
+    let is_definition = |wanted: &Wanted| Survivors::Definitions.include(&wanted.id);
+    let has_definitions = |phase: &ContentPhase| phase.objects.iter().any(is_definition);
+    let Some(phase) = left
+        .first()
+        .filter(|_| !is_over && left.iter().any(has_definitions))
+    else {
         return conclude(speaker.deleted());
     };
-    let is_definition = |wanted: &Wanted| Survivors::Definitions.include(&wanted.id);
-    if phase.objects.iter().any(is_definition) {
+    if has_definitions(phase) {
         if !is_known(snapshot, phase) {
             return Step::Look { phase: index };
         }

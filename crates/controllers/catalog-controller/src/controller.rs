@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use kube::runtime::watcher::{self, Event};
 use kube::runtime::{WatchStreamExt as _, watcher as watch_objects};
 use kube::{Api, Client};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::{Id, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -29,6 +29,9 @@ use crate::reconcile::{Memory, Wish};
 /// How many catalogs are looked after at the same time. Most of that is waiting for a registry, and one that is slow must
 /// not keep others waiting; how many images are unpacked at once is limited elsewhere.
 const MAX_AT_ONCE: usize = 64;
+
+/// How many images that moved wait for the loop.
+const MOVED_AT_ONCE: usize = 64;
 
 /// How often files that nothing is served from are looked for, as upstream has it.
 pub const COLLECT_EVERY: Duration = Duration::from_hours(12);
@@ -78,6 +81,19 @@ pub(crate) struct Shared {
 pub struct Controller {
     shared: Arc<Shared>,
     collect_every: Duration,
+    moved: (mpsc::Sender<String>, mpsc::Receiver<String>),
+}
+
+/// Tells a controller that an image moved, so that it needn't wait for its next poll.
+#[derive(Debug, Clone)]
+pub struct MovedImages(mpsc::Sender<String>);
+
+impl MovedImages {
+    /// An image, as catalogs name it, stands for something else now.
+    pub async fn tell(&self, reference: String) {
+        // A controller that has ended polls nothing either.
+        let _ = self.0.send(reference).await;
+    }
 }
 
 impl std::fmt::Debug for Controller {
@@ -103,7 +119,13 @@ impl Controller {
                 metrics: Arc::new(Metrics::default()),
             }),
             collect_every: options.collect_every,
+            moved: mpsc::channel(MOVED_AT_ONCE),
         })
+    }
+
+    /// Where those who know that an image moved can say so. Catalogs that are polled are polled at once then.
+    pub fn moved_images(&self) -> MovedImages {
+        MovedImages(self.moved.0.clone())
     }
 
     /// What is served, for those in the same process.
@@ -122,6 +144,8 @@ impl Controller {
             .boxed();
         let mut changes = self.shared.contents.changes();
         let mut collecting = tokio::time::interval(self.collect_every.max(Duration::from_secs(1)));
+        // The sender is kept, so that the channel has no end of its own.
+        let (_moves, mut moved) = self.moved;
         let mut work = Work::new(self.shared);
         loop {
             work.start(*leads.borrow());
@@ -141,6 +165,7 @@ impl Controller {
                     Err(_) => leads = watch::channel(false).1,
                 },
                 Ok(()) = changes.changed() => work.missing(),
+                Some(reference) = moved.recv() => work.moved(&reference),
                 _ = collecting.tick() => work.collect_garbage(),
             }
         }
@@ -162,6 +187,8 @@ struct Work {
     queue: Queue,
     running: JoinSet<Outcome>,
     names: HashMap<Id, String>,
+    /// The catalogs whose images moved since they were polled.
+    moved: BTreeSet<String>,
     /// What ends the work on a catalog early.
     interruptions: HashMap<String, CancellationToken>,
     /// The catalogs of a list that is still coming in.
@@ -179,6 +206,7 @@ impl Work {
             queue: Queue::default(),
             running: JoinSet::new(),
             names: HashMap::new(),
+            moved: BTreeSet::new(),
             interruptions: HashMap::new(),
             listed: BTreeSet::new(),
             is_complete: false,
@@ -228,6 +256,7 @@ impl Work {
     fn deleted(&mut self, name: &str) {
         self.catalogs.remove(name);
         self.memories.remove(name);
+        self.moved.remove(name);
         self.queue.add(name, Instant::now());
         self.interrupt(name);
     }
@@ -255,6 +284,18 @@ impl Work {
         }
     }
 
+    /// Looks at once after the catalogs of an image that moved, as far as they follow it.
+    fn moved(&mut self, reference: &str) {
+        let names = self
+            .catalogs
+            .iter()
+            .filter(|(_, catalog)| follows(catalog, reference));
+        for (name, _) in names {
+            self.moved.insert(name.clone());
+            self.queue.add(name, Instant::now());
+        }
+    }
+
     /// Starts what is due.
     fn start(&mut self, leads: bool) {
         while self.running.len() < MAX_AT_ONCE {
@@ -262,7 +303,10 @@ impl Work {
                 return;
             };
             let catalog = self.catalogs.get(&name).cloned();
-            let memory = self.memories.get(&name).cloned().unwrap_or_default();
+            let mut memory = self.memories.get(&name).cloned().unwrap_or_default();
+            if self.moved.remove(&name) {
+                memory.polled = None;
+            }
             let interruption = CancellationToken::new();
             let task = Task {
                 name: name.clone(),
@@ -321,6 +365,18 @@ impl Work {
             }
         });
     }
+}
+
+/// Whether a catalog is polled for an image that somebody names.
+fn follows(catalog: &ClusterCatalog, reference: &str) -> bool {
+    let Some(image) = &catalog.spec.source.image else {
+        return false;
+    };
+    let is_same = image.reference == reference
+        || reference
+            .strip_suffix(":latest")
+            .is_some_and(|repository| repository == image.reference);
+    is_same && image.poll_interval_minutes.is_some()
 }
 
 /// The time, for those who only decide.

@@ -30,7 +30,7 @@ pub mod serve;
 pub mod status;
 pub mod webhook;
 
-pub use controller::{Controller, Options};
+pub use controller::{Controller, MovedImages, Options};
 pub use fetch::Images;
 pub use handle::Handle;
 pub use serve::router;

@@ -38,7 +38,7 @@ use http::StatusCode;
 use http::header::RETRY_AFTER;
 use serde_json::json;
 use tokio::net::TcpListener;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast};
 
 mod access;
 mod content_digest;
@@ -177,6 +177,18 @@ impl RegistryOptions {
     }
 }
 
+/// How many pushed tags wait for those who want to hear of them.
+const TOLD_AT_ONCE: usize = 256;
+
+/// A tag that was pushed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tagged {
+    /// The repository, without the registry's host.
+    pub repository: String,
+    /// The tag.
+    pub tag: String,
+}
+
 /// What all requests share.
 #[derive(Debug)]
 struct Shared {
@@ -186,6 +198,8 @@ struct Shared {
     uploads: Uploads,
     turns: Arc<Semaphore>,
     collecting: Mutex<()>,
+    /// Tells who listens which tags were pushed.
+    tagged: broadcast::Sender<Tagged>,
     /// Keeps other processes out for as long as this value lives.
     _lock: File,
 }
@@ -214,6 +228,7 @@ impl Registry {
             uploads,
             turns: Arc::new(Semaphore::new(MAX_CONCURRENT_WRITES)),
             collecting: Mutex::new(()),
+            tagged: broadcast::channel(TOLD_AT_ONCE).0,
             options,
             _lock: lock,
         })))
@@ -226,6 +241,11 @@ impl Registry {
             .await
             .map_err(RegistryError::Listener)?;
         registry.serve(listener, None)
+    }
+
+    /// Hears of every tag that is pushed from now on. Who listens too slowly misses the oldest.
+    pub fn tagged(&self) -> broadcast::Receiver<Tagged> {
+        self.0.tagged.subscribe()
     }
 
     /// The routes below `/v2`, to be served alone or merged with others.

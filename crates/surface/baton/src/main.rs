@@ -19,6 +19,7 @@ mod commands;
 mod data_folder;
 mod extensions;
 mod failure;
+mod guarded_metrics;
 mod hosted_stage;
 mod image_platforms;
 mod images;
@@ -36,6 +37,7 @@ mod runtime;
 mod served_router;
 mod tenure;
 mod terminal;
+mod tls;
 mod waiting;
 mod written_files;
 

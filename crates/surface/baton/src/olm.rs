@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use api::ClusterCatalog;
 use catalog::store::Store;
-use catalog_controller::Handle;
 use catalog_controller::pull_secrets::{self, GlobalSecrets};
+use catalog_controller::{Handle, MovedImages};
 use console::{Console, Hosts, Token};
 use duty::leader::Tenure;
 use extension_controller::bundles::{Bundles, Certificates, Remotes};
@@ -29,8 +29,10 @@ use kube::Client;
 use resolve::resolution::BrokenCatalogs;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tokio_rustls::TlsAcceptor;
 
 use crate::failure::Failure;
+use crate::guarded_metrics;
 use crate::images::Images;
 use crate::served_router::ServedRouter;
 
@@ -54,6 +56,15 @@ pub(crate) struct Options {
     pub(crate) base_url: String,
     pub(crate) certificates: Certificates,
     pub(crate) broken_catalogs: BrokenCatalogs,
+}
+
+/// Where metrics are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MetricsPlace {
+    /// Where catalogs are, by everybody who can reach them.
+    WithCatalogs,
+    /// At an address of their own.
+    Elsewhere,
 }
 
 /// The controllers, which do nothing before they are run.
@@ -110,10 +121,34 @@ impl Olm {
         })
     }
 
-    /// Serves catalogs, metrics and whether the controllers are well. Called within a Tokio runtime.
-    pub(crate) fn serve(&self, listener: TcpListener) -> ServedRouter {
-        let router = serving::router(self.catalogs.handle(), self.extensions.metrics());
-        ServedRouter::start(listener, router)
+    /// Serves catalogs, whether the controllers are well, and, unless they are `elsewhere`, metrics for everybody who can
+    /// reach it. Called within a Tokio runtime.
+    pub(crate) fn serve(
+        &self,
+        listener: TcpListener,
+        tls: Option<TlsAcceptor>,
+        metrics: MetricsPlace,
+    ) -> ServedRouter {
+        let mut router = serving::router(self.catalogs.handle());
+        if metrics == MetricsPlace::WithCatalogs {
+            router = router.merge(guarded_metrics::router(None, self.metrics()));
+        }
+        ServedRouter::start_with(listener, tls, router)
+    }
+
+    /// Serves metrics for those whom the cluster allows it. Called within a Tokio runtime.
+    pub(crate) fn serve_metrics(&self, listener: TcpListener, tls: TlsAcceptor) -> ServedRouter {
+        let router = guarded_metrics::router(Some(self.client.clone()), self.metrics());
+        ServedRouter::start_with(listener, Some(tls), router)
+    }
+
+    fn metrics(&self) -> impl Fn() -> String + Send + Sync + 'static {
+        serving::metrics(self.catalogs.handle(), self.extensions.metrics())
+    }
+
+    /// Where those who know that a catalog's image moved can say so.
+    pub(crate) fn moved_images(&self) -> MovedImages {
+        self.catalogs.moved_images()
     }
 
     /// Makes a console that shows what these controllers do.

@@ -5,8 +5,12 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::serve::Listener;
+use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use tokio_rustls::TlsAcceptor;
+
+use crate::tls::TlsListener;
 
 /// How long requests may take to end when the program does, as upstream has it.
 const GRACE: Duration = Duration::from_secs(30);
@@ -35,6 +39,14 @@ impl ServedRouter {
             }
         });
         Self { stop, task }
+    }
+
+    /// Serves the routes, with TLS where there is something that encrypts connections.
+    pub(crate) fn start_with(listener: TcpListener, tls: Option<TlsAcceptor>, router: Router) -> Self {
+        match tls {
+            Some(acceptor) => Self::start(TlsListener::new(listener, acceptor), router),
+            None => Self::start(listener, router),
+        }
     }
 
     /// Lets requests end, and stops.

@@ -114,6 +114,33 @@ async fn a_tag_that_moves_is_followed_and_a_broken_image_is_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_image_that_is_said_to_have_moved_is_polled_at_once_where_it_is_polled_at_all() {
+    let world = World::new().await;
+    let first = world.push("latest", FIRST, true).await;
+    let running = world.run("data", true);
+    world.create("polled", &world.reference("latest"), Some(10)).await;
+    world.create("fixed", &world.reference("latest"), None).await;
+    world.wait_served("polled", &first).await;
+    world.wait_served("fixed", &first).await;
+
+    let serving = world.registry.as_ref().expect("a registry");
+    let mut heard = serving.registry().tagged();
+    let second = world.push("latest", SECOND, true).await;
+    let tagged = heard.recv().await.expect("the registry tells of the push");
+    assert_eq!(
+        (tagged.repository.as_str(), tagged.tag.as_str()),
+        ("team/catalog", "latest")
+    );
+    running
+        .moved
+        .tell("elsewhere.example/team/catalog:latest".to_owned())
+        .await;
+    running.moved.tell(world.reference("latest")).await;
+    world.wait_served("polled", &second).await;
+    assert!(get(&running.handle, "fixed").await.1.contains("first"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_image_without_a_catalog_is_tried_again_only_by_its_tag() {
     let world = World::new().await;
     let digest = world.push("latest", FIRST, false).await;

@@ -9,7 +9,7 @@ use api::cluster_catalog::{CatalogSource, ClusterCatalogSpec, ImageSource};
 use api::condition::{self, Condition};
 use axum::body::Body;
 use catalog_controller::fetch::CONFIGS_LABEL;
-use catalog_controller::{Controller, Handle, Images, Options, router};
+use catalog_controller::{Controller, Handle, Images, MovedImages, Options, router};
 use http::Request;
 use http_body_util::BodyExt as _;
 use image::build::{self, ImageSettings};
@@ -45,6 +45,7 @@ pub(crate) struct World {
 /// A controller that runs until it is dropped.
 pub(crate) struct Running {
     pub(crate) handle: Handle,
+    pub(crate) moved: MovedImages,
     pub(crate) leads: watch::Sender<bool>,
     pub(crate) task: JoinHandle<()>,
 }
@@ -184,10 +185,11 @@ impl World {
         let images = Images::new(content, || Ok(remote_options()));
         let options = Options::new(self.data(folder), images, "https://catalogs.example");
         let controller = Controller::new(self.client.clone(), options).expect("a controller");
-        let handle = controller.handle();
+        let (handle, moved) = (controller.handle(), controller.moved_images());
         let (leads, led) = watch::channel(leads);
         Running {
             handle,
+            moved,
             leads,
             task: tokio::spawn(controller.run(led)),
         }

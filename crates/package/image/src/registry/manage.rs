@@ -6,7 +6,6 @@ use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, LOCATI
 use http::{HeaderMap, StatusCode};
 use serde_json::json;
 
-use super::Registry;
 use super::content_digest::{Algorithm, ContentDigest};
 use super::manifest::{MAX_MANIFEST_BYTES, Manifest};
 use super::names::{ManifestReference, RepositoryName, Tag};
@@ -16,6 +15,7 @@ use super::pull::{
 use super::push::next_piece;
 use super::refusal::{ErrorCode, Refusal};
 use super::routes::Query;
+use super::{Registry, Tagged};
 
 /// How many tags one push may set: each is a file that is written and synced.
 pub const MAX_TAGS_PER_PUSH: usize = 100;
@@ -103,7 +103,15 @@ pub(super) async fn put_manifest(
             let stored = shared
                 .store
                 .put_manifest(&repository, &manifest, &digest, &bytes, &tags);
-            Ok(stored?)
+            stored?;
+            for tag in &tags {
+                // An error only says that nobody listens.
+                let _ = shared.tagged.send(Tagged {
+                    repository: repository.as_str().to_owned(),
+                    tag: tag.as_str().to_owned(),
+                });
+            }
+            Ok(())
         })
         .await?;
     Ok(response)

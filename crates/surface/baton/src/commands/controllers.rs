@@ -18,10 +18,11 @@ use crate::failure::Failure;
 use crate::images::{ImageFlags, Images};
 use crate::listening;
 use crate::logging::LogLevel;
-use crate::olm::{self, Olm};
+use crate::olm::{self, MetricsPlace, Olm};
 use crate::runtime;
 use crate::tenure;
 use crate::terminal::Terminal;
+use crate::tls::TlsFlags;
 
 /// Looks after the catalogs and extensions of a cluster until it is stopped.
 #[derive(Args)]
@@ -32,6 +33,10 @@ pub(crate) struct Controllers {
     /// Where catalogs and metrics are served; port 0 is any that is free
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     listen: SocketAddr,
+    /// Where metrics are served with TLS, to those whom the cluster allows to get /metrics; without it, beside catalogs and
+    /// to everybody who can reach them
+    #[arg(long, value_name = "ADDRESS", requires = "tls_cert")]
+    metrics_bind_address: Option<SocketAddr>,
     /// Let other machines reach what is served: listen on addresses that aren't loopback
     #[arg(long)]
     allow_remote: bool,
@@ -60,6 +65,8 @@ pub(crate) struct Controllers {
     #[arg(long, value_enum, value_name = "LEVEL", default_value = "info")]
     log_level: LogLevel,
     #[command(flatten)]
+    tls: TlsFlags,
+    #[command(flatten)]
     access: ClusterAccess,
     #[command(flatten)]
     images: ImageFlags,
@@ -75,21 +82,34 @@ enum CertificateMaker {
 
 impl Controllers {
     pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), Failure> {
-        listening::check(self.listen, self.allow_remote)?;
+        for address in [Some(self.listen), self.metrics_bind_address]
+            .into_iter()
+            .flatten()
+        {
+            listening::check(address, self.allow_remote)?;
+        }
         self.log_level.start();
         runtime::block_on(self.work(terminal))
     }
 
     async fn work(self, terminal: &mut Terminal) -> Result<(), Failure> {
         let stop = runtime::stop_signal()?;
+        // Refused before anything is written to the cluster.
+        let tls = self.tls.acceptor()?;
         let client = self.access.connect().await?;
         olm::lay_groundwork(&client, &self.system_namespace, !self.no_definitions).await?;
         let listener = listening::bind(self.listen, "--listen").await?;
         let address = listener.local_addr()?;
-        let base = self
-            .external_address
-            .clone()
-            .unwrap_or_else(|| format!("http://{address}"));
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let own = format!("{scheme}://{address}");
+        let base = self.external_address.clone().unwrap_or_else(|| own.clone());
+        let guarded = match (self.metrics_bind_address, &tls) {
+            (Some(address), Some(tls)) => {
+                let listener = listening::bind(address, "--metrics-bind-address").await?;
+                Some((listener.local_addr()?, listener, tls.clone()))
+            }
+            _ => None,
+        };
         let olm = Olm::open(olm::Options {
             client,
             folder: self.data_dir.clone(),
@@ -104,9 +124,19 @@ impl Controllers {
                 BrokenCatalogs::Skip
             },
         })?;
-        let serving = olm.serve(listener);
+        let place = if guarded.is_some() {
+            MetricsPlace::Elsewhere
+        } else {
+            MetricsPlace::WithCatalogs
+        };
+        let mut served = vec![olm.serve(listener, tls, place)];
+        let mut metrics = own;
+        if let Some((address, listener, tls)) = guarded {
+            served.push(olm.serve_metrics(listener, tls));
+            metrics = format!("https://{address}");
+        }
         terminal.remark(format!(
-            "catalogs are served at {base}/catalogs, metrics at http://{address}/metrics; {} holds what is kept",
+            "catalogs are served at {base}/catalogs, metrics at {metrics}/metrics; {} holds what is kept",
             self.data_dir.display()
         ));
         let (say_stop, stopped) = watch::channel(false);
@@ -126,7 +156,9 @@ impl Controllers {
             // This has no end of its own.
             () = stopping => {}
         }
-        serving.stop().await;
+        for served in served {
+            served.stop().await;
+        }
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 mod addresses;
 mod console;
 mod demo;
+mod following;
 mod page;
 mod running;
 

@@ -1,4 +1,4 @@
-//! What a cluster needs before the controllers can work: the definitions and policies of OLM v1, and a namespace.
+//! What a cluster needs before the controllers can work: the definitions, policies and roles of OLM v1, and a namespace.
 
 use std::time::Duration;
 
@@ -9,16 +9,20 @@ use kube::Client;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::runtime::wait::{await_condition, conditions::is_crd_established};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::cluster::{make_namespace, refused};
 use crate::failure::Failure;
+use crate::guarded_metrics::PATH;
 
 /// Who writes definitions and policies, as managed fields name it.
 const FIELD_MANAGER: &str = "baton";
 
 /// How long a definition may take until the API server serves it.
 const ESTABLISHED_WITHIN: Duration = Duration::from_mins(1);
+
+/// The roles of those who read metrics. Upstream has one for each of its programs; here one program tells of both.
+const METRICS_READERS: [&str; 2] = ["catalogd-metrics-reader", "operator-controller-metrics-reader"];
 
 /// Writes what is missing or old. Where `with_definitions` is false, somebody else has written the definitions.
 pub(crate) async fn lay(client: &Client, namespace: &str, with_definitions: bool) -> Result<(), Failure> {
@@ -37,8 +41,26 @@ pub(crate) async fn lay(client: &Client, namespace: &str, with_definitions: bool
         let kind = object["kind"].as_str().unwrap_or_default();
         apply(client, kind, policy.name, &object).await
     });
-    tokio::try_join!(try_join_all(established), try_join_all(policies))?;
+    let readers = METRICS_READERS.iter().map(|name| async {
+        let object = metrics_reader(name);
+        apply(client, "ClusterRole", name, &object).await
+    });
+    tokio::try_join!(
+        try_join_all(established),
+        try_join_all(policies),
+        try_join_all(readers)
+    )?;
     Ok(())
+}
+
+/// The role that lets somebody read metrics.
+fn metrics_reader(name: &str) -> Value {
+    json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": name},
+        "rules": [{"nonResourceURLs": [PATH], "verbs": ["get"]}],
+    })
 }
 
 /// Waits until the API server serves a definition.

@@ -161,6 +161,18 @@ impl Kubernetes {
         self.send(request).await
     }
 
+    /// Gets a token of a ServiceAccount.
+    pub(crate) async fn token(&self, namespace: &str, account: &str) -> Result<String, String> {
+        let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token");
+        let asked = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});
+        let request = self
+            .request(Method::POST, &path)
+            .header("Content-Type", "application/json")
+            .body(asked.to_string());
+        let given = self.send(request).await?.successful("cannot get a token")?;
+        Ok(given["status"]["token"].as_str().unwrap_or_default().to_owned())
+    }
+
     /// Merges a document into an object.
     pub(crate) async fn merge(&self, reference: &Reference, patch: &Value) -> Result<Value, String> {
         let answer = self

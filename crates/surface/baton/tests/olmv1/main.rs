@@ -33,6 +33,7 @@ mod reference;
 mod runner;
 mod scenario;
 mod secrets;
+mod secured;
 mod terminal;
 mod update;
 mod webhook_server;
@@ -125,6 +126,7 @@ const STORIES: &[Story] = &stories![
     "kills": kills::a_rollout_survives_every_kill,
     "commands": commands::the_commands_say_what_they_do,
     "webhooks": webhooks::operators_with_webhooks_work,
+    "56": secured::metrics_are_served_with_tls,
     "53": operation::another_process_takes_over,
     "gone": faults::a_registry_that_is_gone_holds_up_only_what_is_new,
     "65": operation::a_newer_release_goes_on,

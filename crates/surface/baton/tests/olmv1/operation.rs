@@ -1,8 +1,5 @@
 //! Scenarios 52–55, 65 and 66: the controllers as processes, which are measured, killed, replaced and put behind proxies.
-//!
-//! Not told here, because they need settings of a deployment that `baton controllers` doesn't have yet: the half of 52
-//! that lets only a ServiceAccount with the role of a metrics reader in, and 56–60, the TLS profiles (least version,
-//! ciphers, curves by both their names, hybrid curves) of the metrics endpoint.
+//! Who may read metrics, and with which TLS, is told in `secured`.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

@@ -148,6 +148,8 @@ pub(crate) struct Controllers {
     environment: Vec<(String, String)>,
     /// Whether registries are asked in the open; without it, those on other machines are not.
     is_plain: bool,
+    /// More flags.
+    flags: Vec<String>,
     folder: TempDir,
 }
 
@@ -162,6 +164,7 @@ impl Controllers {
             kubeconfig: server.kubeconfig(),
             environment: environment.collect(),
             is_plain: true,
+            flags: Vec::new(),
             folder: tempfile::tempdir().map_err(|error| error.to_string())?,
         })
     }
@@ -169,6 +172,12 @@ impl Controllers {
     /// The same controllers, which ask registries on other machines over TLS.
     pub(crate) fn with_encryption(mut self) -> Self {
         self.is_plain = false;
+        self
+    }
+
+    /// The same controllers, with more flags.
+    pub(crate) fn with_flags(mut self, flags: Vec<String>) -> Self {
+        self.flags = flags;
         self
     }
 
@@ -198,6 +207,7 @@ impl Controllers {
         if self.is_plain {
             arguments.push("--plain-http".to_owned());
         }
+        arguments.extend(self.flags.iter().cloned());
         let process = Supervised::start(Path::new("env"), &arguments, &self.log())
             .map_err(|error| error.to_string())?;
         *held(&self.process) = Some(process);

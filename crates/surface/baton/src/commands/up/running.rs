@@ -19,10 +19,11 @@ use tokio::task::JoinHandle;
 
 use super::addresses::{self, AddressFlags, Remembered};
 use super::console::ServedConsole;
+use super::following;
 use crate::failure::Failure;
 use crate::hosted_stage;
 use crate::images::Images;
-use crate::olm::{self, Olm};
+use crate::olm::{self, MetricsPlace, Olm};
 use crate::served_router::ServedRouter;
 
 /// Who looks after extensions here. The same at every start, so that the Lease of one that was killed needn't run out: the
@@ -58,6 +59,7 @@ pub(super) struct Running {
     pub(super) console_url: String,
     catalogs: ServedRouter,
     console: ServedConsole,
+    following: JoinHandle<()>,
     controllers: JoinHandle<()>,
     say_stop: watch::Sender<bool>,
     stage: Stage,
@@ -101,7 +103,12 @@ impl Running {
             certificates: Certificates::CertManager,
             broken_catalogs: BrokenCatalogs::Skip,
         })?;
-        let catalogs = controllers.serve(catalogs_listener);
+        let catalogs = controllers.serve(catalogs_listener, None, MetricsPlace::WithCatalogs);
+        let following = tokio::spawn(following::follow(
+            registry.registry().tagged(),
+            registry.address(),
+            controllers.moved_images(),
+        ));
         let (say_stop, stopped) = watch::channel(false);
         let console_address = console_listener.local_addr()?;
         let console = ServedConsole::start(
@@ -127,6 +134,7 @@ impl Running {
             catalogs_url,
             catalogs,
             console,
+            following,
             controllers,
             say_stop,
             stage,
@@ -143,6 +151,7 @@ impl Running {
         self.say_stop.send_replace(true);
         // A controller that panicked has ended as well.
         let _ = self.controllers.await;
+        self.following.abort();
         tokio::join!(self.console.stop(), self.catalogs.stop(), self.api.stop());
         self.stage.stop().await;
         self.registry.stop().await;
