@@ -18,6 +18,9 @@ pub use service_version::as_installed;
 use crate::permissions::{self, DEFAULT_ACCOUNT};
 use crate::selection::Content;
 
+/// The group and version of roles and bindings.
+const RBAC: &str = "rbac.authorization.k8s.io/v1";
+
 /// The kind of a step that makes a Secret of a bundle; a step of kind `Secret` copies a pull secret.
 pub const BUNDLE_SECRET: &str = "BundleSecret";
 
@@ -192,7 +195,6 @@ pub fn of_bundle(
             _ => steps.push(Step::of_object(resolving, object, None, source)),
         }
     }
-    const RBAC: &str = "rbac.authorization.k8s.io/v1";
     for (account, permitted) in permissions::of_service_version(&installed) {
         if account != DEFAULT_ACCOUNT {
             let inferred = Some(("v1", "ServiceAccount"));

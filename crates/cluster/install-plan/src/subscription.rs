@@ -170,10 +170,10 @@ pub fn decide(
     };
     let subscription = Subscription(object);
     let mut status = status_of(object);
-    plan_condition::update(world, &subscription, &mut status, now);
-    catalog_health::update(world, &subscription, &mut status, settings, now);
+    plan_condition::update(world, subscription, &mut status, now);
+    catalog_health::update(world, subscription, &mut status, settings, now);
     if let Some(deprecations) = deprecations {
-        deprecation::update(&subscription, &mut status, deprecations, now);
+        deprecation::update(subscription, &mut status, deprecations, now);
     }
     if status == status_of(object) {
         return Decision::default();

@@ -148,7 +148,7 @@ fn steps_and_lookups_are_upstreams() {
         let lookups = planned
             .lookups
             .iter()
-            .map(|lookup| lookup.not_started())
+            .map(install_plan::bundle_lookup::BundleLookup::not_started)
             .collect();
         assert_eq!(
             sorted(lookups),

@@ -312,9 +312,10 @@ fn unpack_failed(
         reason: "BundleUnpackFailed".to_owned(),
         message: message.clone(),
     };
-    let notices = match writes.is_empty() {
-        true => Vec::new(),
-        false => objects.iter().map(|object| notice(object)).collect(),
+    let notices = if writes.is_empty() {
+        Vec::new()
+    } else {
+        objects.iter().map(|object| notice(object)).collect()
     };
     Conclusion::Settled(Decision {
         writes,

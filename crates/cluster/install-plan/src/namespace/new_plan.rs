@@ -82,28 +82,25 @@ impl NewPlan {
                 && has_owner
                 && plan.get("spec") == Some(&spec(number))
         });
-        let object = match unfinished {
-            Some(plan) => plan.clone(),
-            None => {
-                let owner = |object: &&Value| {
-                    reference::to_owner(
-                        Kind::Subscription,
-                        text(object, "/metadata/name"),
-                        text(object, "/metadata/uid"),
-                    )
-                };
-                json!({
-                    "apiVersion": ALPHA,
-                    "kind": Kind::InstallPlan.naming().kind,
-                    "metadata": {
-                        "generateName": "install-",
-                        "namespace": namespace,
-                        "ownerReferences": objects.iter().map(owner).collect::<Vec<_>>(),
-                    },
-                    "spec": spec(linked.max(known) + 1),
-                })
-            }
-        };
+        let object = unfinished.cloned().unwrap_or_else(|| {
+            let owner = |object: &&Value| {
+                reference::to_owner(
+                    Kind::Subscription,
+                    text(object, "/metadata/name"),
+                    text(object, "/metadata/uid"),
+                )
+            };
+            json!({
+                "apiVersion": ALPHA,
+                "kind": Kind::InstallPlan.naming().kind,
+                "metadata": {
+                    "generateName": "install-",
+                    "namespace": namespace,
+                    "ownerReferences": objects.iter().map(owner).collect::<Vec<_>>(),
+                },
+                "spec": spec(linked.max(known) + 1),
+            })
+        });
         Self {
             status: status(&steps, &planned.lookups, is_manual),
             object,

@@ -42,12 +42,12 @@ fn change(world: &World, object: &Value, strategy: UpgradeStrategy) -> Option<Va
     let mut seen = object.clone();
     seen["status"] = status.clone();
     let subscription = Subscription(&seen);
-    if was_deleted(world, &subscription) {
+    if was_deleted(world, subscription) {
         forget_plan(&mut status);
         if let Some(fields) = status.as_object_mut() {
             fields.remove("installedCSV");
         }
-    } else if let Some(wanted) = wanted_state(world, &subscription, fails_forward)
+    } else if let Some(wanted) = wanted_state(world, subscription, fails_forward)
         && wanted != subscription.state()
     {
         status["state"] = Value::from(wanted);
@@ -70,7 +70,7 @@ fn generating_plan<'a>(world: &'a World, object: &Value) -> Option<&'a Value> {
     Some(plan.as_ref())
 }
 
-fn wanted_state(world: &World, subscription: &Subscription<'_>, fails_forward: bool) -> Option<&'static str> {
+fn wanted_state(world: &World, subscription: Subscription<'_>, fails_forward: bool) -> Option<&'static str> {
     let (namespace, current) = (subscription.namespace(), subscription.current());
     if current.is_empty() {
         return None;
@@ -93,7 +93,7 @@ fn wanted_state(world: &World, subscription: &Subscription<'_>, fails_forward: b
 
 /// Returns whether the version was installed and somebody deleted it. Upstream leaves it at that; here it is installed
 /// again, since the Subscription still asks for it.
-fn was_deleted(world: &World, subscription: &Subscription<'_>) -> bool {
+fn was_deleted(world: &World, subscription: Subscription<'_>) -> bool {
     let (namespace, current) = (subscription.namespace(), subscription.current());
     let plan = world.get(Kind::InstallPlan, namespace, subscription.plan());
     !current.is_empty()

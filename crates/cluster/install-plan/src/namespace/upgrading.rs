@@ -48,7 +48,7 @@ pub(super) fn find<'a>(world: &'a World, namespace: &str, objects: &[&'a Value])
             };
             objects.iter().any(asks)
         };
-        if !replaced.is_empty() && !replaced.iter().any(|name| is_asked_for(name)) {
+        if !replaced.is_empty() && !replaced.iter().any(is_asked_for) {
             upgrading.subscriptions.insert(subscription.name());
             upgrading.replaced.extend(replaced);
         }

@@ -54,9 +54,15 @@ impl StepFailure {
 /// What stands in the way of going on.
 pub(super) enum Pause {
     /// Something is needed first.
-    Needs(Next),
+    Needs(Box<Next>),
     /// A step failed.
     Failed(StepFailure),
+}
+
+impl Pause {
+    fn needs(next: Next) -> Self {
+        Self::Needs(Box::new(next))
+    }
 }
 
 impl From<StepFailure> for Pause {
@@ -84,7 +90,7 @@ pub(super) fn advance(run: &Run<'_>, mut status: Value) -> Next {
             decision.notices.extend(notices);
             Next::Rest(decision)
         }
-        Err(Pause::Needs(next)) => next,
+        Err(Pause::Needs(next)) => *next,
         Err(Pause::Failed(failure)) => Next::Rest(conclusion::failed(run, status, &failure)),
     }
 }
@@ -157,8 +163,8 @@ fn take_one(run: &Run<'_>, index: usize, step: &Value) -> Result<StepStatus, Pau
         StepAct::Look(id) if run.progress.looked.contains(&id) => {
             Err(StepFailure::new(format!("{} {:?} exists, but it can't be read", id.kind, id.name)).into())
         }
-        StepAct::Look(id) => Err(Pause::Needs(Next::Look(id))),
-        StepAct::Write(write) => Err(Pause::Needs(Next::Write(Box::new(Action {
+        StepAct::Look(id) => Err(Pause::needs(Next::Look(id))),
+        StepAct::Write(write) => Err(Pause::needs(Next::Write(Box::new(Action {
             step: index,
             write: *write,
             // Definitions belong to the whole cluster, so no account of a namespace writes them.
@@ -196,7 +202,7 @@ pub(super) fn manifest_of(run: &Run<'_>, step: &Value) -> Result<Value, Pause> {
     };
     let reference = resolved(run.plan, reference);
     let Some(content) = run.contents.content(&reference) else {
-        return Err(Pause::Needs(Next::Bundle(reference)));
+        return Err(Pause::needs(Next::Bundle(reference)));
     };
     let lookup = lookup(run.plan, reference.bundle());
     let properties = match lookup.map(|lookup| text(lookup, "/properties")) {
@@ -307,7 +313,7 @@ fn check_definition(run: &Run<'_>, new: &Value) -> Result<(), Pause> {
     let upgrade = DefinitionUpgrade::new(old, new).map_err(|error| incompatible(&error))?;
     if upgrade.versions().next().is_some() {
         match run.progress.verdicts.get(name) {
-            None => return Err(Pause::Needs(Next::Check(Box::new(upgrade)))),
+            None => return Err(Pause::needs(Next::Check(Box::new(upgrade)))),
             Some(Verdict::Fits) => {}
             // The new webhook may convert what the new schema refuses.
             Some(Verdict::TooRestrictive(_)) if converts_by_webhook(new) => {}

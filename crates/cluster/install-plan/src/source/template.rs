@@ -37,17 +37,12 @@ pub fn resolve_template(template: &str, server_version: &str) -> ResolvedTemplat
     let mut image = template.to_owned();
     let mut unresolved: Vec<(usize, &str)> = Vec::new();
     for (index, placeholder) in placeholders.into_iter().enumerate() {
-        match &numbers {
-            Some(numbers) => image = image.replace(placeholder, &numbers[index].to_string()),
-            None => {
-                unresolved.extend(
-                    template
-                        .match_indices(placeholder)
-                        .map(|(at, _)| (at, placeholder)),
-                );
-                image = image.replace(placeholder, MISSING);
-            }
+        let number = numbers.map(|numbers| numbers[index].to_string());
+        if number.is_none() {
+            let found = template.match_indices(placeholder);
+            unresolved.extend(found.map(|(at, _)| (at, placeholder)));
         }
+        image = image.replace(placeholder, number.as_deref().unwrap_or(MISSING));
     }
     unresolved.sort_unstable();
     let names: Vec<&str> = unresolved.into_iter().map(|(_, name)| name).collect();

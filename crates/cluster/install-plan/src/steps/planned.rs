@@ -44,7 +44,7 @@ pub fn of_resolution(
     for operator in selected {
         let matching: Vec<&Subscription<'_>> = subscriptions
             .iter()
-            .filter(|subscription| asks_for(subscription, operator))
+            .filter(|subscription| asks_for(**subscription, operator))
             .collect();
         let leads_here = |subscription: &&&Subscription<'_>| subscription.current() == operator.name;
         let is_up_to_date = |subscription: &&Subscription<'_>| {
@@ -98,7 +98,7 @@ pub fn of_resolution(
 }
 
 /// Returns whether a Subscription is one to the package, channel and catalog of a selected bundle.
-fn asks_for(subscription: &Subscription<'_>, operator: &Selected) -> bool {
+fn asks_for(subscription: Subscription<'_>, operator: &Selected) -> bool {
     let source = subscription.source();
     subscription.package() == operator.package
         && (subscription.channel().is_empty() || subscription.channel() == operator.channel)

@@ -17,7 +17,7 @@ use crate::source;
 /// As upstream does it, a change is first told as such (`CatalogSourcesAdded`), and the next look tells the state.
 pub(super) fn update(
     world: &World,
-    subscription: &Subscription<'_>,
+    subscription: Subscription<'_>,
     status: &mut Value,
     settings: &Settings,
     now: Timestamp,

@@ -15,7 +15,7 @@ const BUNDLE: &str = "BundleDeprecated";
 
 /// Brings the conditions about deprecations up to date.
 pub(super) fn update(
-    subscription: &Subscription<'_>,
+    subscription: Subscription<'_>,
     status: &mut Value,
     deprecations: &Deprecations,
     now: Timestamp,

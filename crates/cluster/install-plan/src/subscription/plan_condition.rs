@@ -13,7 +13,7 @@ use crate::reference;
 
 /// Brings the conditions about the plan up to date. A plan that is gone before it was finished is forgotten, so that the
 /// namespace is resolved again.
-pub(super) fn update(world: &World, subscription: &Subscription<'_>, status: &mut Value, now: Timestamp) {
+pub(super) fn update(world: &World, subscription: Subscription<'_>, status: &mut Value, now: Timestamp) {
     let name = subscription.plan();
     if name.is_empty() {
         return;
