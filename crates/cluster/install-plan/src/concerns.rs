@@ -98,13 +98,7 @@ pub fn concerns(
         Some(Kind::InstallPlan) => of_plan(world, before, after, namespace, name, &mut found),
         Some(Kind::ClusterServiceVersion) => {
             let is_copy = apply::object::label(object, keys::COPIED_FROM).is_some();
-            let matters = |version: &Value| {
-                let phase = text(version, "/status/phase").to_owned();
-                let deleted = text(version, "/metadata/deletionTimestamp").to_owned();
-                let properties = apply::object::annotation(version, keys::PROPERTIES).map(str::to_owned);
-                (phase, deleted, properties, version.get("spec").cloned())
-            };
-            if !is_copy && before.map(matters) != after.map(matters) {
+            if !is_copy && before.map(version_matters) != after.map(version_matters) {
                 found.insert(Concern::Namespace(namespace.to_owned()));
             }
         }
@@ -134,8 +128,19 @@ pub fn concerns(
     found
 }
 
+/// What a resolution sees of a ClusterServiceVersion.
+fn version_matters(version: &Value) -> [Option<&Value>; 4] {
+    [
+        "/status/phase",
+        "/metadata/deletionTimestamp",
+        "/metadata/annotations/operatorframework.io~1properties",
+        "/spec",
+    ]
+    .map(|pointer| version.pointer(pointer))
+}
+
 /// What a resolution sees of a Subscription.
-fn resolved_from(subscription: &Value) -> [Option<Value>; 8] {
+fn resolved_from(subscription: &Value) -> [Option<&Value>; 8] {
     [
         "/spec",
         "/metadata/annotations",
@@ -146,7 +151,7 @@ fn resolved_from(subscription: &Value) -> [Option<Value>; 8] {
         "/status/installPlanRef/name",
         "/status/installplan/name",
     ]
-    .map(|pointer| subscription.pointer(pointer).cloned())
+    .map(|pointer| subscription.pointer(pointer))
 }
 
 fn of_source(

@@ -21,6 +21,9 @@ fn with(mut object: Value, pointer: &str, value: Value) -> Value {
     object
 }
 
+/// What changes, from what, to what, and what that wakes.
+type Row = (&'static str, Option<Value>, Option<Value>, Vec<Concern>);
+
 fn namespace(name: &str) -> Concern {
     Concern::Namespace(name.to_owned())
 }
@@ -79,7 +82,7 @@ fn a_change_wakes_what_depends_on_it() {
         )
     };
     let version = object("ClusterServiceVersion", "ns", "a.v1");
-    let rows: Vec<(&str, Option<Value>, Option<Value>, Vec<Concern>)> = vec![
+    let rows: Vec<Row> = vec![
         (
             "a new Subscription",
             None,

@@ -198,7 +198,7 @@ pub(super) fn manifest_of(run: &Run<'_>, step: &Value) -> Result<Value, Pause> {
     let manifest = manifest::parse(text(step, "/resource/manifest"))
         .map_err(|error| StepFailure::new(format!("error parsing step manifest: {name}: {error}")))?;
     let Some(reference) = Reference::read(&manifest, resolving) else {
-        return Ok(manifest);
+        return checked(manifest, name);
     };
     let reference = resolved(run.plan, reference);
     let Some(content) = run.contents.content(&reference) else {
@@ -234,8 +234,21 @@ pub(super) fn manifest_of(run: &Run<'_>, step: &Value) -> Result<Value, Pause> {
     let Some(found) = found else {
         return Err(StepFailure::new(format!("couldn't find unpacked step for {resolving}: {name}")).into());
     };
-    manifest::parse(&found.manifest)
-        .map_err(|error| StepFailure::new(format!("error parsing step manifest: {name}: {error}")).into())
+    let manifest = manifest::parse(&found.manifest)
+        .map_err(|error| StepFailure::new(format!("error parsing step manifest: {name}: {error}")))?;
+    checked(manifest, name)
+}
+
+/// Returns a manifest that is an object with metadata; strangers write them, and everything else relies on it.
+fn checked(manifest: Value, name: &str) -> Result<Value, Pause> {
+    let has_metadata = manifest
+        .get("metadata")
+        .is_none_or(|metadata| metadata.is_object() || metadata.is_null());
+    if manifest.is_object() && has_metadata {
+        return Ok(manifest);
+    }
+    let message = format!("error parsing step manifest: {name}: it is no object with metadata");
+    Err(StepFailure::new(message).into())
 }
 
 fn lookup<'a>(plan: &'a Value, bundle: &str) -> Option<&'a Value> {
@@ -302,7 +315,12 @@ fn check_definition(run: &Run<'_>, new: &Value) -> Result<(), Pause> {
     let Some(old) = definition_step::existing(run.world, name) else {
         return Ok(());
     };
-    if old.get("spec") == new.get("spec") {
+    let unchanged = old
+        .get("spec")
+        .zip(new.get("spec"))
+        .is_some_and(|(old, new)| object::covers(old, new));
+    if unchanged {
+        // Whatever resources there are, they live with this schema already.
         return Ok(());
     }
     let incompatible = |error: &dyn std::fmt::Display| {
