@@ -47,6 +47,8 @@ pub struct ExistingVersion {
     pub entry: Arc<Entry>,
     /// The Subscription whose `status.installedCSV` it is. One without stays, whatever is resolved.
     pub subscription: Option<String>,
+    /// The installed operator that is taking its place.
+    pub replaced_by: Option<String>,
 }
 
 /// The operators that are installed in a namespace.
@@ -85,7 +87,7 @@ pub enum ExistingError {
     Chain(#[from] ChainError),
 }
 
-/// Why a chain of ClusterServiceVersions that replace each other can't be gone along. The words are upstream's.
+/// Why a chain of `ClusterServiceVersion`s that replace each other can't be gone along. The words are upstream's.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ChainError {
     /// One before the last isn't being replaced.
@@ -105,7 +107,7 @@ pub enum ChainError {
 }
 
 impl Existing {
-    /// Reads the ClusterServiceVersions of a namespace; copies are passed over.
+    /// Reads the `ClusterServiceVersion`s of a namespace; copies are passed over.
     ///
     /// With [`UpgradeStrategy::UnsafeFailForward`], those that a failed one was to replace are passed over too.
     pub fn read(
@@ -135,10 +137,12 @@ impl Existing {
             let name = text(csv, "/metadata/name");
             let owner = subscriptions.iter().filter(|owner| owner.installed_csv == name);
             let subscription = owner.map(|owner| owner.name.clone()).min();
+            let replacement = replacements.get(name).filter(|_| phase(csv) == REPLACING);
             let entry = existing.entry(namespace, csv, subscriptions);
             existing.versions.push(ExistingVersion {
                 entry: Arc::new(entry),
                 subscription,
+                replaced_by: replacement.map(|csv| text(csv, "/metadata/name").to_owned()),
             });
         }
         existing
@@ -167,7 +171,8 @@ impl Existing {
             properties
         });
         entry = entry.with_properties(properties);
-        entry.package = entry.packages().last().unwrap_or_default().to_owned();
+        let package = entry.packages().last().unwrap_or_default().to_owned();
+        entry.package = package;
         entry.catalog = CatalogKey::existing(namespace);
         entry
     }

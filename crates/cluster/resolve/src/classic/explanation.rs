@@ -79,7 +79,7 @@ impl Explanation {
             let name = format!("subscription:{}", variables.subscription(asked).name);
             core.core
                 .iter()
-                .any(|applied| *variables.variables[applied.variable].id == *name)
+                .any(|applied| *variables.all[applied.variable].id == *name)
         };
         let wants = asked
             .iter()

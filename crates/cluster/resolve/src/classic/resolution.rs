@@ -161,14 +161,9 @@ fn together(variables: &Variables<'_>) -> Resolution {
     if !variables.errors.is_empty() {
         return failed(FailureKind::Unreadable(variables.errors.clone()));
     }
-    match solve(&variables.variables) {
+    match solve(&variables.all) {
         Ok(solution) => Resolution {
-            installs: installs(
-                variables,
-                &variables.variables,
-                &solution.chosen,
-                &BTreeSet::new(),
-            ),
+            installs: installs(variables, &variables.all, &solution.chosen, &BTreeSet::new()),
             ..Resolution::default()
         },
         Err(error) => failed(kind_of(error)),
@@ -206,7 +201,7 @@ fn installs(
 ) -> Vec<Install> {
     let is_chosen: BTreeMap<&str, usize> = chosen
         .iter()
-        .map(|&variable| (&*variables.variables[variable].id, variable))
+        .map(|&variable| (&*variables.all[variable].id, variable))
         .collect();
     let mut causes: BTreeMap<usize, Vec<Cause>> = BTreeMap::new();
     for variable in solved

@@ -32,83 +32,75 @@ struct Question {
 }
 
 impl Question {
-    fn new(all: &Variables<'_>, asked: &Asked, candidate: usize, core: &[Applied]) -> Self {
-        let positions: HashMap<&str, usize> = all
-            .variables
+    fn new(whole: &Variables<'_>, asked: &Asked, candidate: usize, core: &[Applied]) -> Self {
+        let positions: HashMap<&str, usize> = whole
+            .all
             .iter()
             .enumerate()
             .map(|(position, variable)| (&*variable.id, position))
             .collect();
-        let others =
-            core.iter()
-                .map(|applied| applied.variable)
-                .filter(|&variable| match all.roles[variable] {
-                    Role::Subscription(subscription) => subscription != asked.subscription,
-                    Role::Bundle(_) => all.is_existing(variable) && Some(variable) != asked.current,
-                    Role::Invariant => false,
-                });
+        let is_other = |variable: &usize| match whole.roles[*variable] {
+            Role::Subscription(subscription) => subscription != asked.subscription,
+            Role::Bundle(_) => whole.is_existing(*variable) && Some(*variable) != asked.current,
+            Role::Invariant => false,
+        };
+        let in_core = core.iter().map(|applied| applied.variable);
+        let others: BTreeSet<usize> = in_core.filter(is_other).collect();
         let mut reached: BTreeSet<usize> = BTreeSet::new();
-        let mut open: Vec<usize> = others.chain([candidate]).collect();
+        let mut open: Vec<usize> = others.iter().copied().chain([candidate]).collect();
         while let Some(position) = open.pop() {
             if !reached.insert(position) {
                 continue;
             }
-            for constraint in &all.variables[position].constraints {
+            for constraint in &whole.all[position].constraints {
                 if let Rule::Dependency(ids) = &constraint.rule {
                     open.extend(ids.iter().filter_map(|id| positions.get(&**id)));
                 }
             }
         }
         let has = |id: &Identifier| {
-            positions
-                .get(&**id)
-                .is_some_and(|position| reached.contains(position))
+            let position = positions.get(&**id);
+            position.is_some_and(|position| reached.contains(position))
         };
+        let invariants = (0..whole.all.len()).filter(|&position| whole.roles[position] == Role::Invariant);
         let mut variables: Vec<Variable<Option<Reason>>> = Vec::new();
-        let invariants = (0..all.variables.len()).filter(|&position| all.roles[position] == Role::Invariant);
         for position in reached.iter().copied().chain(invariants) {
-            let Variable { id, constraints } = &all.variables[position];
-            let mut kept: Vec<Constraint<Option<Reason>>> = Vec::new();
-            for Constraint { rule, wording } in constraints {
-                let rule = match rule {
-                    Rule::AtMost(limit, ids) => {
-                        let ids: Vec<Identifier> = ids.iter().filter(|id| has(id)).map(Arc::clone).collect();
-                        if ids.len() <= *limit {
-                            continue;
-                        }
-                        Rule::AtMost(*limit, ids)
-                    }
-                    Rule::Conflict(id) if !has(id) => continue,
-                    other => other.clone(),
-                };
-                kept.push(Constraint {
-                    rule,
-                    wording: Some(wording.clone()),
-                });
+            let Variable { id, constraints } = &whole.all[position];
+            let mut kept: Vec<Constraint<Option<Reason>>> = constraints
+                .iter()
+                .filter_map(|constraint| narrowed(constraint, &has))
+                .collect();
+            if kept.is_empty() && whole.roles[position] == Role::Invariant {
+                continue;
             }
+            let mandatory = |wording| Constraint {
+                rule: Rule::Mandatory,
+                wording,
+            };
+            let name = whole.entry_of(position).map(|entry| entry.name.clone());
             if position == candidate {
-                kept.push(Constraint {
-                    rule: Rule::Mandatory,
-                    wording: None,
-                });
+                kept.push(mandatory(None));
+            } else if others.contains(&position)
+                && let Some(name) = name
+                && !kept.iter().any(|constraint| constraint.rule == Rule::Mandatory)
+            {
+                kept.push(mandatory(Some(Reason::Kept(name))));
             }
-            if !kept.is_empty() || all.roles[position] != Role::Invariant {
-                variables.push(Variable {
-                    id: Arc::clone(id),
-                    constraints: kept,
-                });
-            }
+            variables.push(Variable {
+                id: Arc::clone(id),
+                constraints: kept,
+            });
         }
         Self { variables }
     }
 
     /// Returns a rule in plain words; `None` for what the reader knows.
-    fn sentence(&self, all: &Variables<'_>, applied: &Applied) -> Option<String> {
+    fn sentence(&self, whole: &Variables<'_>, applied: &Applied) -> Option<String> {
         let Constraint { rule, wording } = &self.variables[applied.variable].constraints[applied.constraint];
         let subject = &self.variables[applied.variable].id;
         let several = |rule: &Rule| match rule {
             Rule::Dependency(ids) | Rule::AtMost(_, ids) => {
-                let mut names: Vec<String> = ids.iter().map(|id| called(all, id)).collect();
+                let mut names: Vec<String> = ids.iter().map(|id| called(whole, id)).collect();
                 names.dedup();
                 names
             }
@@ -118,12 +110,12 @@ impl Question {
             Reason::SubscriptionExists(_) => return None,
             Reason::Unreferenced(name) => format!("{name} is installed without a Subscription, so it stays"),
             Reason::Kept(name) => format!("{name} is installed, so it stays"),
-            Reason::Deprecated => format!("{} is deprecated by its author", called(all, subject)),
+            Reason::Deprecated => format!("{} is deprecated by its author", called(whole, subject)),
             Reason::Forbidden(cause) | Reason::InvalidSubscription(cause) => cause.clone(),
-            Reason::Unreadable(cause) => format!("{} can't be read: {cause}", called(all, subject)),
+            Reason::Unreadable(cause) => format!("{} can't be read: {cause}", called(whole, subject)),
             Reason::Replaces => {
                 let Rule::Conflict(id) = rule else { return None };
-                format!("{} would replace {}", called(all, subject), called(all, id))
+                format!("{} would replace {}", called(whole, subject), called(whole, id))
             }
             Reason::Needs { bundle, need } => match several(rule).as_slice() {
                 [] => format!("{bundle} needs an operator {need}, and no catalog has one"),
@@ -150,10 +142,32 @@ impl Question {
     }
 }
 
+/// Returns a constraint with only those of its variables that are there; `None` where it then says nothing.
+fn narrowed(
+    constraint: &Constraint<Reason>,
+    has: &impl Fn(&Identifier) -> bool,
+) -> Option<Constraint<Option<Reason>>> {
+    let rule = match &constraint.rule {
+        Rule::AtMost(limit, ids) => {
+            let ids: Vec<Identifier> = ids.iter().filter(|id| has(id)).map(Arc::clone).collect();
+            if ids.len() <= *limit {
+                return None;
+            }
+            Rule::AtMost(*limit, ids)
+        }
+        Rule::Conflict(id) if !has(id) => return None,
+        other => other.clone(),
+    };
+    Some(Constraint {
+        rule,
+        wording: Some(constraint.wording.clone()),
+    })
+}
+
 /// Returns the name of what a variable stands for, with its catalog unless it is installed.
-fn called(all: &Variables<'_>, id: &Identifier) -> String {
-    let position = all.variables.iter().position(|variable| variable.id == *id);
-    match position.and_then(|position| all.entry_of(position)) {
+fn called(whole: &Variables<'_>, id: &Identifier) -> String {
+    let position = whole.all.iter().position(|variable| variable.id == *id);
+    match position.and_then(|position| whole.entry_of(position)) {
         None => id.to_string(),
         Some(entry) if entry.catalog.is_existing() => format!("{} (installed)", entry.name),
         Some(entry) => format!("{} (from {})", entry.name, entry.catalog),

@@ -31,7 +31,8 @@ pub(super) fn remedies(variables: &Variables<'_>, asked: &[&Asked], kind: &Failu
             remedies.push("ask the author of the catalog to correct it, or use another channel".into());
         }
         FailureKind::TooHard => {
-            remedies.push("install the dependencies one after the other by Subscriptions of their own".into())
+            remedies
+                .push("install the dependencies one after the other by Subscriptions of their own".into());
         }
     }
     for asked in asked {
@@ -45,18 +46,35 @@ pub(super) fn remedies(variables: &Variables<'_>, asked: &[&Asked], kind: &Failu
 }
 
 fn for_rule(variables: &Variables<'_>, applied: &Applied) -> Option<String> {
-    let constraint = variables.variables[applied.variable]
+    let constraint = variables.all[applied.variable]
         .constraints
         .get(applied.constraint)?;
     match (&constraint.wording, &constraint.rule) {
-        (Reason::Unreferenced(name), _) => Some(format!(
-            "delete ClusterServiceVersion {name} if nobody needs it: a new Subscription doesn't take it over"
-        )),
+        (Reason::Unreferenced(name), _) => Some(for_unreferenced(variables, name)),
         (Reason::Needs { need, .. }, Rule::Dependency(candidates)) if candidates.is_empty() => {
             Some(format!("add a CatalogSource that offers an operator {need}"))
         }
         (Reason::Deprecated, _) => Some("use a channel or package whose bundles aren't deprecated".into()),
+        (Reason::Unreadable(_), _) => {
+            Some("ask the author of the bundle to correct it, or use another channel".into())
+        }
         _ => None,
+    }
+}
+
+fn for_unreferenced(variables: &Variables<'_>, name: &str) -> String {
+    let mut versions = variables.request.existing.versions.iter();
+    match versions
+        .find(|version| version.entry.name == name)
+        .and_then(|version| version.replaced_by.as_ref())
+    {
+        Some(next) => format!(
+            "wait until {next} has taken the place of {name}; where {next} failed, mend what it says, or set \
+             upgradeStrategy to TechPreviewUnsafeFailForward in the OperatorGroup"
+        ),
+        None => format!(
+            "delete ClusterServiceVersion {name} if nobody needs it: a new Subscription doesn't take it over"
+        ),
     }
 }
 
@@ -65,7 +83,7 @@ fn fewer_subscriptions(variables: &Variables<'_>, core: &[Applied]) -> Option<St
     let names: BTreeSet<&str> = core
         .iter()
         .filter_map(|applied| {
-            let constraint = variables.variables[applied.variable]
+            let constraint = variables.all[applied.variable]
                 .constraints
                 .get(applied.constraint)?;
             match &constraint.wording {

@@ -151,18 +151,22 @@ impl<'b> Apart<'_, 'b> {
         }
     }
 
-    /// Returns one of the excluding constraints with the position of its variable among all variables.
+    /// Returns one of the excluding constraints as it is among all variables, with its words there: they name also
+    /// those that were left out.
     fn applied(&self, positions: &[usize], solved: &[Variable<Reason>], applied: Applied) -> Applied {
         let variable = positions[applied.variable];
-        let wanted = &solved[applied.variable].constraints[applied.constraint].rule;
-        let constraints = &self.variables.variables[variable].constraints;
-        let constraint = constraints
-            .iter()
-            .position(|constraint| constraint.rule == *wanted);
+        let original = &self.variables.all[variable];
+        let constraint = if self.variables.roles[variable] == Role::Invariant {
+            Some(applied.constraint)
+        } else {
+            let wanted = &solved[applied.variable].constraints[applied.constraint].rule;
+            let mut constraints = original.constraints.iter();
+            constraints.position(|constraint| constraint.rule == *wanted)
+        };
         Applied {
             variable,
             constraint: constraint.unwrap_or(usize::MAX),
-            text: applied.text,
+            text: constraint.map_or(applied.text, |constraint| original.text(constraint)),
         }
     }
 
@@ -190,7 +194,7 @@ impl<'b> Apart<'_, 'b> {
         let to_blame = if new.is_empty() { asked } else { new };
         // What is missing may be in a catalog that can't be asked.
         let needs = core.core.iter().any(|applied| {
-            let constraints = &self.variables.variables[applied.variable].constraints;
+            let constraints = &self.variables.all[applied.variable].constraints;
             let reason = constraints
                 .get(applied.constraint)
                 .map(|constraint| &constraint.wording);
@@ -223,7 +227,7 @@ impl<'b> Apart<'_, 'b> {
 
     /// Returns the variables of a group without what was left out, each with its position among all.
     fn relaxed(&self, group: &[usize]) -> (Vec<usize>, Vec<Variable<Reason>>) {
-        let all = &self.variables.variables;
+        let all = &self.variables.all;
         let bare: BTreeSet<&Identifier> = group
             .iter()
             .filter(|variable| self.kept.get(variable) == Some(&Stay::Bare))
@@ -280,7 +284,7 @@ impl<'b> Apart<'_, 'b> {
         if self.faults.is_empty() {
             return true;
         }
-        let all = &self.variables.variables;
+        let all = &self.variables.all;
         let places: HashMap<&str, usize> = chosen
             .iter()
             .filter_map(|&variable| match self.variables.roles[variable] {
@@ -315,7 +319,7 @@ fn without_repeated_bare(members: &mut Vec<Identifier>, bare: &BTreeSet<&Identif
 
 /// Returns the variables in groups that share no constraint, each in order, and the groups in the order of their first.
 fn groups(variables: &Variables<'_>) -> Vec<Vec<usize>> {
-    let all = &variables.variables;
+    let all = &variables.all;
     let positions: HashMap<&str, usize> = all
         .iter()
         .enumerate()
