@@ -147,26 +147,23 @@ pub fn of_group(world: &World, group: &Value, apis: &Apis) -> Vec<Write> {
     for (suffix, _) in ROLES {
         let role = names::operator_group_role(namespace, name, suffix);
         let rule = aggregation_rule(apis, suffix);
-        match world.get(Kind::ClusterRole, "", &role) {
-            Some(existing) => {
-                let mut object = (**existing).clone();
-                ownership::add_labels(&mut object, &owner);
-                set_rule(&mut object, rule);
-                let is_same = object.pointer("/metadata/labels") == existing.pointer("/metadata/labels")
-                    && rule_of(&object) == rule_of(existing);
-                if !is_same {
-                    writes.push(Write::Update(object));
-                }
+        if let Some(existing) = world.get(Kind::ClusterRole, "", &role) {
+            let mut object = (**existing).clone();
+            ownership::add_labels(&mut object, &owner);
+            set_rule(&mut object, rule);
+            let is_same = object.pointer("/metadata/labels") == existing.pointer("/metadata/labels")
+                && rule_of(&object) == rule_of(existing);
+            if !is_same {
+                writes.push(Write::Update(object));
             }
-            None => {
-                let mut object = ownership::managed(Kind::ClusterRole, "", &role);
-                ownership::add_labels(&mut object, &owner);
-                set_rule(&mut object, rule);
-                writes.push(Write::Create {
-                    object,
-                    or_update: false,
-                });
-            }
+        } else {
+            let mut object = ownership::managed(Kind::ClusterRole, "", &role);
+            ownership::add_labels(&mut object, &owner);
+            set_rule(&mut object, rule);
+            writes.push(Write::Create {
+                object,
+                or_update: false,
+            });
         }
     }
     writes

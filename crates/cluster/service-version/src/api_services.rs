@@ -122,6 +122,7 @@ fn check_around(
     service: &Value,
     errors: &mut Vec<String>,
 ) {
+    const RBAC: &str = "rbac.authorization.k8s.io";
     let namespace = version.namespace();
     let deployment_name = text(description, "/deploymentName");
     let service_name = names::webhook_service(deployment_name);
@@ -166,7 +167,6 @@ fn check_around(
     if world.get(Kind::ServiceAccount, namespace, account).is_none() {
         fail(not_found("serviceaccounts", account));
     }
-    const RBAC: &str = "rbac.authorization.k8s.io";
     for (kind, place, name, resource) in [
         (Kind::Role, namespace, secret_name.clone(), "role"),
         (Kind::RoleBinding, namespace, secret_name, "rolebinding"),

@@ -69,10 +69,11 @@ impl<'a> Granted<'a> {
         }
         let (groups, resources) = (list(rule, "apiGroups"), list(rule, "resources"));
         let (names, paths) = (list(rule, "resourceNames"), list(rule, "nonResourceURLs"));
-        if !paths.is_empty() && !(groups.is_empty() && resources.is_empty() && names.is_empty()) {
-            return Err(InvalidRule::Mixed);
-        }
+        let is_about_resources = !groups.is_empty() || !resources.is_empty() || !names.is_empty();
         if !paths.is_empty() {
+            if is_about_resources {
+                return Err(InvalidRule::Mixed);
+            }
             return Ok(verbs.iter().all(|verb| {
                 paths
                     .iter()

@@ -1,6 +1,7 @@
 //! The certificates of servers that an operator brings: made by an authority that lives for one installation.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use apply::object::{annotation, text};
 use aws_lc_rs::digest;
@@ -169,7 +170,12 @@ fn parameters(common_name: &str, serial: u64, from: Timestamp, until: Timestamp)
 /// Returns what annotations say of the certificate of an authority.
 pub fn authority_hash(certificate: &[u8]) -> String {
     let digest = digest::digest(&digest::SHA256, certificate);
-    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    let mut text = String::with_capacity(2 * digest.as_ref().len());
+    for byte in digest.as_ref() {
+        // Writing to a text can't fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
 }
 
 /// Reads a field that holds bytes in base64.

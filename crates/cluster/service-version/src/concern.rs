@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use apply::object::{annotation, label, text};
 use classic::world::labelled_owner;
 use classic::{Decision, Kind, World, keys};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::Circumstances;
 use crate::operator::operators_of;
@@ -38,7 +38,7 @@ pub enum Concern {
     Namespace(String),
     /// What an Operator lists.
     Operator(String),
-    /// The one OLMConfig.
+    /// The one `OLMConfig`.
     OlmConfig,
 }
 
@@ -93,13 +93,45 @@ impl Concern {
 
     /// Returns everything that there is to look at, for the first look at a cluster.
     pub fn all(world: &World) -> BTreeSet<Self> {
-        let mut all = BTreeSet::new();
-        for kind in Kind::ALL {
-            for object in world.all(kind) {
-                all.append(&mut concerns(world, None, Some(object)));
+        let mut found = Found {
+            world,
+            concerns: BTreeSet::new(),
+        };
+        for object in world.all(Kind::ClusterServiceVersion) {
+            found.itself(object);
+        }
+        for group in world.all(Kind::OperatorGroup) {
+            found.add(Self::OperatorGroup(Place::of(group)));
+        }
+        for role in world.all(Kind::ClusterRole) {
+            // The group may have gone while nobody looked.
+            if let Some(owner) = labelled_owner(role)
+                && owner.kind == Kind::OperatorGroup
+            {
+                found.add(Self::OperatorGroup(Place::new(&owner.namespace, &owner.name)));
             }
         }
-        all
+        for condition in world.all(Kind::OperatorCondition) {
+            found.add(Self::OperatorCondition(Place::of(condition)));
+        }
+        for subscription in world.all(Kind::Subscription) {
+            found.add(Self::Subscription(Place::of(subscription)));
+        }
+        for namespace in world.all(Kind::Namespace) {
+            found.add(Self::Namespace(text(namespace, "/metadata/name").to_owned()));
+        }
+        for operator in world.all(Kind::Operator) {
+            found.add(Self::Operator(text(operator, "/metadata/name").to_owned()));
+        }
+        for kind in Kind::ALL {
+            for object in world.all(kind) {
+                for name in operators_of(object) {
+                    found.add(Self::Operator(name.to_owned()));
+                }
+            }
+        }
+        found.add(Self::OlmConfig);
+        found.concerns
     }
 }
 
@@ -143,15 +175,22 @@ pub fn concerns(world: &World, before: Option<&Value>, after: Option<&Value>) ->
 
 /// Returns whether two states of an object differ in nothing but their version.
 fn is_same(before: &Value, after: &Value) -> bool {
-    let strip = |object: &Value| {
-        let mut object = object.clone();
-        if let Some(metadata) = object.pointer_mut("/metadata").and_then(Value::as_object_mut) {
-            metadata.remove("resourceVersion");
-            metadata.remove("managedFields");
-        }
-        object
-    };
-    text(before, "/metadata/uid") == text(after, "/metadata/uid") && strip(before) == strip(after)
+    /// Compares two maps but for some of their fields.
+    fn are_equal(before: Option<&Value>, after: Option<&Value>, besides: &[&str]) -> bool {
+        let (Some(Value::Object(before)), Some(Value::Object(after))) = (before, after) else {
+            return before == after;
+        };
+        let fields =
+            |map: &Map<String, Value>| map.keys().filter(|key| !besides.contains(&key.as_str())).count();
+        fields(before) == fields(after)
+            && before
+                .iter()
+                .filter(|(key, _)| !besides.contains(&key.as_str()))
+                .all(|(key, value)| after.get(key) == Some(value))
+    }
+    let (old, new) = (before.get("metadata"), after.get("metadata"));
+    are_equal(old, new, &["resourceVersion", "managedFields"])
+        && are_equal(Some(before), Some(after), &["metadata"])
 }
 
 struct Change<'a> {
@@ -243,7 +282,8 @@ impl<'a> Found<'a> {
         }
     }
 
-    fn version(&mut self, change: &Change<'_>, object: &Value) {
+    /// Adds what there is to look at of a version, whatever changed.
+    fn itself(&mut self, object: &Value) {
         let place = Place::of(object);
         if is_copy(object) {
             let from = label(object, keys::COPIED_FROM)
@@ -255,11 +295,18 @@ impl<'a> Found<'a> {
             }
             return;
         }
-        let namespace = place.namespace.clone();
         self.add(Concern::ServiceVersion(place.clone()));
         self.add(Concern::Copies(place.clone()));
         self.add(Concern::OperatorCondition(place.clone()));
         self.add(Concern::Components(place));
+    }
+
+    fn version(&mut self, change: &Change<'_>, object: &Value) {
+        self.itself(object);
+        if is_copy(object) {
+            return;
+        }
+        let namespace = text(object, "/metadata/namespace").to_owned();
         if change.touches("/status/phase")
             || change.touches("/spec")
             || change.touches("/metadata/deletionTimestamp")

@@ -160,7 +160,7 @@ struct Making<'a> {
     writes: &'a mut Vec<Write>,
 }
 
-impl<'a> Making<'a> {
+impl Making<'_> {
     fn apply(&mut self, object: Value) {
         self.writes.push(Write::Apply {
             object,

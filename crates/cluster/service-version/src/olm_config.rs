@@ -1,4 +1,4 @@
-//! The one OLMConfig of a cluster: whether copies of versions are wanted.
+//! The one `OLMConfig` of a cluster: whether copies of versions are wanted.
 
 use apply::object::text;
 use classic::{Decision, Kind, World, Write};
@@ -23,7 +23,7 @@ pub fn disables_copies(world: &World) -> bool {
         .unwrap_or_default()
 }
 
-/// Decides what the status of the OLMConfig says about copies.
+/// Decides what the status of the `OLMConfig` says about copies.
 pub fn decide(world: &World, circumstances: &Circumstances<'_>) -> Decision {
     let mut decision = Decision::default();
     let Some(config) = world.get(Kind::OlmConfig, "", NAME) else {

@@ -71,11 +71,13 @@ pub fn decide(world: &World, namespace: &str, name: &str, circumstances: &Circum
         return decision;
     };
     let is_alone = world.in_namespace(Kind::OperatorGroup, namespace).count() == 1;
+    // A server may refuse these while the others have no status of their own, so they come last.
+    let mut of_others = Vec::new();
     for other in world.in_namespace(Kind::OperatorGroup, namespace) {
         if text(other, "/metadata/name") != name
             && let Some(status) = with_multiplicity(other, is_alone, circumstances.now)
         {
-            decision.writes.push(update_status(other, status));
+            of_others.push(update_status(other, status));
         }
     }
     let mut status = with_multiplicity(group, is_alone, circumstances.now)
@@ -104,6 +106,7 @@ pub fn decide(world: &World, namespace: &str, name: &str, circumstances: &Circum
             decision.writes.extend(retried.writes);
         }
     }
+    decision.writes.extend(of_others);
     if is_done {
         keep_members(world, group, &mut decision);
     }
@@ -278,7 +281,7 @@ fn keep_members(world: &World, group: &Value, decision: &mut Decision) {
     }
     let surface = Surface::of(group);
     let of_members = ServiceVersion::all_in(world, namespace)
-        .filter_map(|version| version.provided_apis())
+        .filter_map(ServiceVersion::provided_apis)
         .fold(Apis::default(), |all, apis| all.union(&apis));
     let all = of_members.union(&surface.provided);
     decision.writes.extend(api_roles::of_group(world, group, &all));

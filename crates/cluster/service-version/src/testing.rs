@@ -16,7 +16,7 @@ OF/2NxApJCzGCEDdfSp6VQO30hyhRANCAAQRWz+jn65BtOMvdyHKcvjBeBSDZH2r
 
 /// One key, and numbers that count up.
 #[derive(Debug, Default)]
-pub struct Fixed {
+pub(crate) struct Fixed {
     serial: Cell<u64>,
 }
 
