@@ -112,8 +112,7 @@ impl Bundles {
                 self.shared.keep(image.to_owned(), ready);
                 Ok(content)
             }
-            Unpacked::Failed { message, .. } => Err(message),
-            Unpacked::Pending(message) => Err(message),
+            Unpacked::Failed { message, .. } | Unpacked::Pending(message) => Err(message),
         }
     }
 }

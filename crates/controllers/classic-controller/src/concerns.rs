@@ -26,6 +26,8 @@ pub enum Thing {
     Permissions(String),
     /// A CatalogSource.
     Source(Place),
+    /// What a CustomResourceDefinition says it was installed with.
+    Definition(String),
     /// What the API server serves.
     Discovery,
 }
@@ -64,11 +66,24 @@ pub fn concerns(world: &World, change: &Change, settings: &Settings) -> BTreeSet
     let planned = install_plan::concerns::concerns(world, before, after, settings);
     let mut things: BTreeSet<Thing> = operators.into_iter().map(Thing::Operators).collect();
     things.extend(planned.into_iter().map(Thing::from));
+    if change.key.kind == Kind::ClusterServiceVersion && after.is_none() {
+        things.extend(installed_with(world, &change.key.namespace, &change.key.name));
+    }
     let offers = matches!(change.key.kind, Kind::CustomResourceDefinition | Kind::ApiService);
     if offers && before.map(offer) != after.map(offer) {
         things.insert(Thing::Discovery);
     }
     things
+}
+
+/// Returns the definitions that say they were installed with a version.
+fn installed_with(world: &World, namespace: &str, name: &str) -> Vec<Thing> {
+    let version = (namespace.to_owned(), name.to_owned());
+    let definitions = world.all(Kind::CustomResourceDefinition);
+    definitions
+        .filter(|definition| install_plan::alongside::read(definition).contains(&version))
+        .map(|definition| Thing::Definition(text(definition, "/metadata/name").to_owned()))
+        .collect()
 }
 
 /// Returns what a definition or an APIService says is served.

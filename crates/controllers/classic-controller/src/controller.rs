@@ -36,6 +36,10 @@ const WORKERS: usize = 8;
 /// How long what the API server serves may change before it is asked: definitions come in groups.
 const DISCOVERY_PAUSE: Duration = Duration::from_millis(50);
 
+/// How long the Subscriptions of a namespace may change before they are resolved: who applies several of them at once means
+/// them to be resolved together.
+const RESOLUTION_PAUSE: Duration = Duration::from_millis(100);
+
 /// How soon is tried again when the API server can't be asked at the start.
 const START_PAUSE: Duration = Duration::from_secs(1);
 
@@ -95,6 +99,7 @@ impl Bell {
     fn ring(&self, thing: Thing) {
         match thing {
             Thing::Discovery => self.queue.add_after(thing, DISCOVERY_PAUSE),
+            Thing::Namespace(_) => self.queue.add_after(thing, RESOLUTION_PAUSE),
             thing => self.queue.add(thing),
         }
     }
@@ -298,6 +303,7 @@ impl Office {
             Thing::Plan(place) => self.look_at_plan(place).await,
             Thing::Source(place) => self.look_at_source(place).await,
             Thing::Subscription(place) => self.look_at_subscription(place).await,
+            Thing::Definition(name) => self.look_at_definition(name).await,
             Thing::Permissions(namespace) => {
                 let decision = permissions_changed(&self.picture.look(), namespace);
                 self.carry_out(&decision).await

@@ -1,5 +1,6 @@
 //! One look at one thing: what is seen, what is decided, what is done.
 
+mod definition;
 mod namespace;
 mod operators;
 mod plan;

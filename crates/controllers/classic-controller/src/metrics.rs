@@ -55,7 +55,7 @@ impl Metrics {
             },
             Thing::Namespace(_) | Thing::Discovery => &self.namespaces,
             Thing::Subscription(_) => &self.subscriptions,
-            Thing::Plan(_) | Thing::Permissions(_) => &self.plans,
+            Thing::Plan(_) | Thing::Permissions(_) | Thing::Definition(_) => &self.plans,
             Thing::Source(_) => &self.sources,
         }
     }

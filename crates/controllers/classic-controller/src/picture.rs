@@ -3,7 +3,7 @@
 //! A write that was answered is in the picture before the next decision is made, so that none is made on what was true
 //! before it; the watch brings the same later, and it changes nothing then.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use apply::object::text;
@@ -40,8 +40,27 @@ pub struct Picture {
 #[derive(Debug, Default)]
 struct State {
     world: World,
-    /// What was deleted here and what no watch has told of yet, by its identity.
-    deleted: HashSet<String>,
+    /// What is gone, by its identity, which no other object ever gets: news of it that come late are passed over.
+    gone: HashSet<String>,
+    /// The same, the oldest first.
+    gone_in_order: VecDeque<String>,
+}
+
+/// How many objects that are gone are remembered: news come late by seconds.
+const MAX_GONE: usize = 10_000;
+
+impl State {
+    fn remember_gone(&mut self, identity: &str) {
+        if identity.is_empty() || !self.gone.insert(identity.to_owned()) {
+            return;
+        }
+        self.gone_in_order.push_back(identity.to_owned());
+        while self.gone_in_order.len() > MAX_GONE {
+            if let Some(oldest) = self.gone_in_order.pop_front() {
+                self.gone.remove(&oldest);
+            }
+        }
+    }
 }
 
 /// What was there when a list began, with the version that it had.
@@ -66,7 +85,7 @@ impl Picture {
         let key = Key::of(&object)?;
         let object = pruned(key.kind, object)?;
         let mut state = self.writing();
-        if state.deleted.contains(text(&object, "/metadata/uid")) {
+        if state.gone.contains(text(&object, "/metadata/uid")) {
             return None;
         }
         let known = state.world.get(key.kind, &key.namespace, &key.name);
@@ -84,7 +103,7 @@ impl Picture {
         let key = Key::of(object)?;
         let uid = text(object, "/metadata/uid");
         let mut state = self.writing();
-        state.deleted.remove(uid);
+        state.remember_gone(uid);
         let known = state.world.get(key.kind, &key.namespace, &key.name)?;
         // Another one of that name may be there already.
         if text(known, "/metadata/uid") != uid {
@@ -102,7 +121,7 @@ impl Picture {
     pub fn deleted(&self, key: &Key) -> Option<Change> {
         let mut state = self.writing();
         let before = state.world.remove(key)?;
-        state.deleted.insert(text(&before, "/metadata/uid").to_owned());
+        state.remember_gone(text(&before, "/metadata/uid"));
         Some(Change {
             key: key.clone(),
             before: Some(before),
@@ -206,6 +225,12 @@ mod tests {
         );
         assert!(picture.gone(&group("a", "3")).is_none());
         assert_eq!(known(&picture).as_deref(), Some("4"));
+        picture.gone(&group("b", "6"));
+        assert!(
+            picture.take(group("b", "5")).is_none(),
+            "an answer that comes late"
+        );
+        assert_eq!(known(&picture), None);
     }
 
     #[test]

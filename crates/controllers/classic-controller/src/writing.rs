@@ -294,7 +294,7 @@ impl Attempt<'_> {
         let request = self.address(id).await?.delete(&id.name, &parameters);
         match self.send(id, request).await {
             // What has finalizers is only on its way out.
-            Ok((object, warnings)) if text(&object, "/metadata/deletionTimestamp") != "" => {
+            Ok((object, warnings)) if !text(&object, "/metadata/deletionTimestamp").is_empty() => {
                 self.writer.take(&object);
                 Ok(Written {
                     object: Some(object),
@@ -319,6 +319,14 @@ impl Attempt<'_> {
 
     async fn written(&self, id: &ObjectId, request: Built) -> Result<Written, WriteError> {
         match self.send(id, request).await {
+            // Without its last finalizer, what is on its way out is gone.
+            Ok((object, warnings)) if is_gone(&object) => {
+                self.writer.forget(id);
+                Ok(Written {
+                    warnings,
+                    ..Written::default()
+                })
+            }
             Ok((object, warnings)) => {
                 self.writer.take(&object);
                 Ok(Written {
@@ -378,6 +386,18 @@ impl Attempt<'_> {
         }
         Err(WriteError::Refused(Box::new(status)))
     }
+}
+
+fn is_gone(object: &Value) -> bool {
+    let finalizers = object.pointer("/metadata/finalizers").and_then(Value::as_array);
+    text(object, "/kind") != "Namespace"
+        && !text(object, "/metadata/deletionTimestamp").is_empty()
+        && finalizers.is_none_or(Vec::is_empty)
+        && object
+            .pointer("/metadata/deletionGracePeriodSeconds")
+            .and_then(Value::as_i64)
+            .unwrap_or(0)
+            == 0
 }
 
 /// A request, or why it could not be built.

@@ -24,6 +24,9 @@ use crate::writing::WriteError;
 /// again and again would otherwise never end.
 const MAX_WANTS: usize = 20_000;
 
+/// How many writes of a run may come too late before that counts as a refusal.
+const MAX_STALE: usize = 50;
+
 /// How many custom resources are read at once.
 const PAGE: u32 = 500;
 
@@ -35,6 +38,8 @@ struct Run<'a> {
     world: World,
     progress: Progress,
     contents: HashMap<String, Content>,
+    /// How many writes came too late.
+    stale: usize,
 }
 
 impl Office {
@@ -58,6 +63,7 @@ impl Office {
             world: self.picture.look().clone(),
             progress: Progress::default(),
             contents: HashMap::new(),
+            stale: 0,
         };
         for _ in 0..MAX_WANTS {
             let next = decide(
@@ -112,6 +118,13 @@ impl Run<'_> {
                     self.look(ObjectId::of(object)).await;
                 }
                 (Outcome::Exists, Vec::new())
+            }
+            // Somebody else wrote it meanwhile, such as the server its status: decide again on what is there now.
+            Err(fault @ WriteError::Stale(_)) if self.stale < MAX_STALE => {
+                tracing::debug!(%fault, "it was changed meanwhile; looking again");
+                self.stale += 1;
+                self.look(written_id(&action.write)).await;
+                return;
             }
             Err(fault) => (Outcome::Refused(refusal(&fault, !is_creation)), Vec::new()),
         };
@@ -235,6 +248,16 @@ impl Run<'_> {
             }
         }
         self.progress.checked(&upgrade.name, verdict);
+    }
+}
+
+fn written_id(write: &Write) -> ObjectId {
+    match write {
+        Write::Create { object, .. }
+        | Write::Update(object)
+        | Write::UpdateStatus(object)
+        | Write::Apply { object, .. } => ObjectId::of(object),
+        Write::Merge { id, .. } | Write::Delete { id, .. } => id.clone(),
     }
 }
 

@@ -167,7 +167,7 @@ fn requirements(selector: &str) -> Option<Vec<Requirement>> {
 }
 
 impl Asked {
-    fn read(request: &Request) -> Result<Self, Response> {
+    fn read(request: &Request) -> Result<Self, Box<Response>> {
         let bad = |message: &str| Box::new(status(StatusCode::BAD_REQUEST, "BadRequest", message));
         let accept = request
             .headers()
@@ -185,7 +185,7 @@ impl Asked {
             match key.as_ref() {
                 "labelSelector" => {
                     asked.labels = requirements(&value)
-                        .ok_or_else(|| *bad(&format!("unable to parse requirement: {value:?}")))?;
+                        .ok_or_else(|| bad(&format!("unable to parse requirement: {value:?}")))?;
                 }
                 "fieldSelector" if value.is_empty() => {}
                 "fieldSelector" => {
@@ -193,7 +193,7 @@ impl Asked {
                         .strip_prefix("metadata.name=")
                         .map(|name| name.trim_start_matches('='));
                     let name = name.ok_or_else(|| {
-                        *bad("field label not supported: only metadata.name can be selected")
+                        bad("field label not supported: only metadata.name can be selected")
                     })?;
                     asked.name = Some(name.to_owned());
                 }
@@ -234,7 +234,7 @@ async fn in_namespace(
 fn list(manifests: Manifests, namespace: String, request: &Request) -> Response {
     let asked = match Asked::read(request) {
         Ok(asked) => asked,
-        Err(refusal) => return refusal,
+        Err(refusal) => return *refusal,
     };
     if asked.is_watch {
         return watch(manifests, namespace, asked);

@@ -81,15 +81,14 @@ impl Images {
     ) -> Result<Option<(String, Content)>, String> {
         let reference = Reference::parse(image).map_err(|fault| format!("{image:?}: {fault}"))?;
         let remote = self.remote(secrets)?;
-        let digest = match reference.digest() {
-            Some(digest) => digest,
-            None => {
-                let found = remote
-                    .resolve(&reference)
-                    .await
-                    .map_err(|fault| fault.to_string())?;
-                manifest::digest_of(&found).map_err(|fault| fault.to_string())?
-            }
+        let digest = if let Some(digest) = reference.digest() {
+            digest
+        } else {
+            let found = remote
+                .resolve(&reference)
+                .await
+                .map_err(|fault| fault.to_string())?;
+            manifest::digest_of(&found).map_err(|fault| fault.to_string())?
         };
         let canonical = reference.with_digest(digest);
         if known == Some(canonical.to_string().as_str()) {

@@ -4,7 +4,8 @@
 //! recording ─ steps ─► server, catalogs, kubelet ─ sightings ─► story, end ◄─ compared ─► story, end ◄─ recording
 //! ```
 //!
-//! What is meant to differ stands in a table, with the reason. `BATON_TRACES=uninstall,fail-forward` picks flows.
+//! What is meant to differ stands in a table, with the reason. `BATON_TRACES=uninstall,fail-forward` picks flows,
+//! and `BATON_LOG=1` shows what the controller does.
 
 mod catalogs;
 mod comparing;
@@ -41,6 +42,16 @@ fn recordings() -> Option<Vec<Recording>> {
     Some(Recording::all(&folder).into_iter().filter(is_wanted).collect())
 }
 
+/// Writes what the controller does, for whoever looks for the cause of a difference.
+fn log_if_asked() {
+    if std::env::var_os("BATON_LOG").is_some() {
+        tracing_subscriber::fmt()
+            .with_max_level(tracing_subscriber::filter::LevelFilter::DEBUG)
+            .with_writer(std::io::stderr)
+            .init();
+    }
+}
+
 /// Plays a flow; where that goes wrong altogether, the others are still played.
 async fn play(server: &Server, recording: &Recording) -> Option<String> {
     let client = server.client().await;
@@ -74,6 +85,7 @@ fn conclude(complaints: Vec<Option<String>>) {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_flow_is_followed_on_stage() {
     let Some(recordings) = recordings() else { return };
+    log_if_asked();
     let played = recordings.iter().map(async |recording| {
         let server = Server::stage().await;
         play(&server, recording).await

@@ -21,7 +21,7 @@ use crate::story;
 use crate::wording::Names;
 
 /// How long something may take here that the recording waited for.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(40);
 
 /// How long it may take once something took too long: the rest of the flow will not be the recorded one anyway.
 const SPENT_PATIENCE: Duration = Duration::from_millis(500);
@@ -32,8 +32,11 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// How long nothing may happen before the next step is done.
 const QUIET: Duration = Duration::from_millis(300);
 
+/// How long nothing may happen before a step that the recording did in another state.
+const LONG_QUIET: Duration = Duration::from_millis(1500);
+
 /// How long a plan is tried again; a minute upstream, which nobody wants to wait for.
-const PLAN_PATIENCE: Duration = Duration::from_secs(9);
+const PLAN_PATIENCE: Duration = Duration::from_secs(14);
 
 /// Plays a recording; returns what differs and is not known to.
 pub(crate) async fn play(client: Client, recording: &Recording) -> Vec<Difference> {
@@ -85,8 +88,10 @@ struct Seen {
 
 impl Player<'_> {
     async fn play(&mut self) -> Vec<Difference> {
-        for step in &self.recording.steps {
-            if step.waits {
+        for (position, step) in self.recording.steps.iter().enumerate() {
+            if step.waits && differences::rests_differently(&self.recording.name, position) {
+                self.scene.quiet(LONG_QUIET, PATIENCE).await;
+            } else if step.waits {
                 let before = rest(&step.before);
                 self.wait(|seen| rest(&seen.now) == before).await;
                 self.scene.quiet(QUIET, QUIET * 5).await;
@@ -161,10 +166,16 @@ impl Player<'_> {
         match action {
             Action::Serve { catalog, file } => self.catalogs.serve(catalog, file).await,
             Action::Create(objects) => {
-                for object in objects {
-                    let mut object = object.clone();
-                    self.readdress(&mut object);
-                    server::create(&self.client, &object).await;
+                // What is in one file is there at the same time, but a namespace comes before what is in it.
+                let mut objects = objects.clone();
+                objects.iter_mut().for_each(|object| self.readdress(object));
+                let (first, others): (Vec<&Value>, Vec<&Value>) =
+                    objects.iter().partition(|object| object["kind"] == "Namespace");
+                for objects in [first, others] {
+                    let made = objects
+                        .into_iter()
+                        .map(|object| server::create(&self.client, object));
+                    futures_util::future::join_all(made).await;
                 }
             }
             Action::Patch {
@@ -173,7 +184,7 @@ impl Player<'_> {
                 patch,
             } => {
                 let api = api_of(&self.client, kind, namespace);
-                let name = self.seen().names.real(name);
+                let name = self.name(kind, namespace, name);
                 let parameters = PatchParams::default();
                 let patch = Patch::Merge(patch);
                 let patched = if subresource.is_empty() {
@@ -201,6 +212,24 @@ impl Player<'_> {
             }
             Action::Release(namespace) => self.kubelet.release(&self.client, namespace).await,
         }
+    }
+
+    /// Returns the name that an object has here.
+    fn name(&self, kind: &str, namespace: &str, name: &str) -> String {
+        let seen = self.seen();
+        if !(kind == "InstallPlan" && name.contains("referenced by the Subscription")) {
+            return seen.names.real(name);
+        }
+        let mut subscriptions = seen
+            .now
+            .iter()
+            .filter(|((kind, of, _), _)| kind == "Subscription" && of == namespace);
+        let plan = subscriptions.find_map(|(_, object)| {
+            object["status"]["installPlanRef"]["name"]
+                .as_str()
+                .map(str::to_owned)
+        });
+        seen.names.real(&plan.unwrap_or_default())
     }
 
     /// Lets a CatalogSource name the port that its catalog has here.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use crate::differences;
 use crate::wording::masked;
 
 /// An object of a flow: kind, namespace (empty for none) and name.
@@ -64,17 +65,22 @@ impl Recording {
     fn read(folder: &Path, name: &str) -> Self {
         let folder = folder.join(name);
         let trace = fs::read_to_string(folder.join("trace.jsonl")).expect("a trace");
+        let trace = numbered_by_namespace(&trace);
         let mut recording = Self {
             name: name.to_owned(),
             steps: Vec::new(),
             sights: BTreeMap::new(),
             end: BTreeMap::new(),
         };
+        let length = differences::length(name);
         for line in trace.lines() {
             let record: Value = serde_json::from_str(line).expect("a record");
             if let Some(step) = record.get("step") {
                 if step["op"] == "note" {
                     continue;
+                }
+                if recording.steps.len() >= length {
+                    break;
                 }
                 let text = step["when"].as_str().unwrap_or("while the plan is retrying");
                 recording.steps.push(Step {
@@ -98,6 +104,26 @@ impl Recording {
         }
         recording
     }
+}
+
+/// Counts the plans of each namespace from one: which namespace was first is chance.
+fn numbered_by_namespace(trace: &str) -> String {
+    let mut plans: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for line in trace.lines() {
+        let record: Value = serde_json::from_str(line).expect("a record");
+        let text = |key: &str| record[key].as_str().unwrap_or_default().to_owned();
+        let of_namespace = plans.entry(text("namespace")).or_default();
+        if record["kind"] == "InstallPlan" && !of_namespace.contains(&text("name")) {
+            of_namespace.push(text("name"));
+        }
+    }
+    let mut trace = trace.to_owned();
+    for of_namespace in plans.values() {
+        for (position, name) in of_namespace.iter().enumerate() {
+            trace = trace.replace(name.as_str(), &format!("install-<#{}>", position + 1));
+        }
+    }
+    trace.replace("install-<#", "install-<")
 }
 
 fn action(input: &Path, step: &Value) -> Action {

@@ -24,6 +24,13 @@ pub(crate) fn tell(sights: &BTreeMap<Subject, Vec<Option<Value>>>) -> Stories {
                 story.push(state);
             }
         }
+        // What another controller takes away while we put it back may come and go.
+        let is_presence = story.iter().all(|state| state == "there" || state == "gone");
+        if is_presence && story.len() > 2 {
+            let last = story.pop();
+            story.truncate(1);
+            story.extend(last.filter(|last| last == "gone"));
+        }
         (subject.clone(), settled(&subject.0, story))
     });
     stories.collect()

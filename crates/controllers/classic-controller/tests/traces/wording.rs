@@ -54,7 +54,10 @@ impl Names {
         let text = |key: &str| object["metadata"][key].as_str().unwrap_or_default();
         let (name, beginning) = (text("name"), text("generateName"));
         if !beginning.is_empty() && name.starts_with(beginning) && !self.made_up.contains_key(name) {
-            let count = self.counts.entry(beginning.to_owned()).or_default();
+            let count = self
+                .counts
+                .entry(format!("{}/{beginning}", text("namespace")))
+                .or_default();
             *count += 1;
             let made_up = format!("{beginning}<{count}>");
             self.made_up.insert(name.to_owned(), made_up);
@@ -146,6 +149,9 @@ pub(crate) fn masked(object: &Value) -> Value {
     }
     // Whoever carries a plan out twice finds what the first time made.
     if object["kind"] == "InstallPlan" {
+        if let Some(names) = object["spec"]["clusterServiceVersionNames"].as_array_mut() {
+            names.sort_by_key(ToString::to_string);
+        }
         for step in object["status"]["plan"].as_array_mut().into_iter().flatten() {
             if step["status"] == "Created" {
                 step["status"] = "Present".into();
@@ -181,7 +187,22 @@ fn mask(value: &mut Value) {
                 _ => true,
             });
         }
-        Value::Array(items) => items.iter_mut().for_each(mask),
+        Value::Array(items) => {
+            items.iter_mut().for_each(mask);
+            // Conditions have no order, and neither have the operators of a plan.
+            if items
+                .iter()
+                .all(|item| item["type"].is_string() && item["status"].is_string())
+            {
+                items.sort_by_key(|item| item["type"].to_string());
+            }
+            if items.iter().all(|item| item["resolving"].is_string()) {
+                items.sort_by_key(|item| {
+                    let resource = &item["resource"];
+                    [&item["resolving"], &resource["kind"], &resource["name"]].map(ToString::to_string)
+                });
+            }
+        }
         _ => {}
     }
 }
