@@ -26,7 +26,7 @@ use recording::Recording;
 use server::Server;
 
 /// How many flows are played at the same time: most of the time they wait.
-const AT_ONCE: usize = 6;
+const AT_ONCE: usize = 8;
 
 /// Flows that are not followed yet, with what differs. One that is followed after all has to go from here.
 const NOT_YET: &[(&str, &str)] = &[];

@@ -168,7 +168,9 @@ impl Player<'_> {
             Action::Create(objects) => {
                 // What is in one file is there at the same time, but a namespace comes before what is in it.
                 let mut objects = objects.clone();
-                objects.iter_mut().for_each(|object| self.readdress(object));
+                for object in &mut objects {
+                    self.readdress(object);
+                }
                 let (first, others): (Vec<&Value>, Vec<&Value>) =
                     objects.iter().partition(|object| object["kind"] == "Namespace");
                 for objects in [first, others] {

@@ -65,9 +65,7 @@ fn settled(kind: &str, story: Vec<Value>) -> Vec<Value> {
                     || is("Installing", "InstallWaiting")
                     || state[1] == "Copied" && position != last
             }
-            "InstallPlan" => state[0].is_null(),
-            "Subscription" => state[0].is_null(),
-            "OperatorGroup" => state[0].is_null(),
+            "InstallPlan" | "Subscription" | "OperatorGroup" => state[0].is_null(),
             "CatalogSource" => state != "READY",
             _ => false,
         };
