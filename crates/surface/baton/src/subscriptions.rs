@@ -149,12 +149,28 @@ impl Subscriptions {
         })
     }
 
-    /// Waits until the version that a Subscription asks for runs, and says on the way what it waits for. Where `approval` is
-    /// enough, a plan that waits for approval ends the wait too.
+    /// What the version waits for that a Subscription has installed; none if it runs.
+    async fn installed_standing(&self, subscription: &Value) -> Result<Option<String>, Failure> {
+        let (namespace, _) = place(subscription);
+        let installed = text(subscription, "/status/installedCSV");
+        if installed.is_empty() {
+            return Ok(None);
+        }
+        let version = self
+            .get(Kind::ClusterServiceVersion, &namespace, installed)
+            .await?;
+        let phase = version
+            .as_ref()
+            .map_or("not there yet", |version| text(version, "/status/phase"));
+        Ok((phase != "Succeeded").then(|| format!("{installed} is {phase}")))
+    }
+
+    /// Waits until the version that a Subscription asks for runs, or as far as `until` says, and tells on the way what it waits
+    /// for.
     pub(crate) async fn wait_installed(
         &self,
         subscription: &Value,
-        approval_is_enough: bool,
+        until: Until<'_>,
         wait: WaitFlags,
         terminal: &mut Terminal,
     ) -> Result<Followed, Failure> {
@@ -174,7 +190,13 @@ impl Subscriptions {
                 let followed = self.follow(found).await?;
                 let why = match followed.standing() {
                     Standing::Done(_) => return Ok(followed),
-                    Standing::NeedsApproval { .. } if approval_is_enough => return Ok(followed),
+                    Standing::NeedsApproval { .. } if until == Until::Approvable => return Ok(followed),
+                    Standing::NeedsApproval { plan, .. } if until.is_past(&plan) => {
+                        match self.installed_standing(&followed.subscription).await? {
+                            None => return Ok(followed),
+                            Some(why) => why,
+                        }
+                    }
                     Standing::NeedsApproval { plan, .. } => {
                         return Err(Failure::new(format!(
                             "Subscription {namespace}/{name}: InstallPlan {plan} waits for approval; approve it with `baton \
@@ -209,6 +231,24 @@ impl Subscriptions {
                 }
             )))
         })
+    }
+}
+
+/// How far is waited for a Subscription.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Until<'a> {
+    /// Its version runs.
+    Installed,
+    /// The same, or a plan waits for approval.
+    Approvable,
+    /// What this plan installs runs, whether or not the next plan waits already.
+    CarriedOut(&'a str),
+}
+
+impl Until<'_> {
+    /// Whether a plan that waits comes after the one that was waited for.
+    fn is_past(self, plan: &str) -> bool {
+        matches!(self, Self::CarriedOut(awaited) if awaited != plan)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::cluster::ClusterAccess;
 use crate::failure::Failure;
 use crate::output::OutputFlag;
 use crate::runtime;
-use crate::subscriptions::{Subscriptions, place, versions};
+use crate::subscriptions::{Subscriptions, Until, place, versions};
 use crate::terminal::Terminal;
 use crate::waiting::WaitFlags;
 
@@ -63,7 +63,7 @@ impl Approve {
             let mut lines = String::new();
             for subscription in all.iter().filter(|one| is_about(one, plan)) {
                 let followed = subscriptions
-                    .wait_installed(subscription, false, self.wait, terminal)
+                    .wait_installed(subscription, Until::CarriedOut(&name), self.wait, terminal)
                     .await?;
                 lines += &told(&followed);
             }

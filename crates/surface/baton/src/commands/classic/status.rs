@@ -70,6 +70,15 @@ async fn see(subscriptions: &Subscriptions, followed: Followed) -> Result<Sight,
         version,
     } = followed;
     let (namespace, _) = place(&subscription);
+    // While the next one waits, the one that runs is of interest.
+    let version = match (version, text(&subscription, "/status/installedCSV")) {
+        (None, installed) if !installed.is_empty() => {
+            subscriptions
+                .get(Kind::ClusterServiceVersion, &namespace, installed)
+                .await?
+        }
+        (version, _) => version,
+    };
     let operator = names::operator(text(&subscription, "/spec/name"), &namespace);
     let source = (
         text(&subscription, "/spec/sourceNamespace"),

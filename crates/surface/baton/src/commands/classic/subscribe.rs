@@ -3,6 +3,7 @@
 mod choice;
 mod group;
 
+use apply::object::text;
 use clap::{Args, ValueEnum};
 use classic::Kind;
 use serde_json::{Value, json};
@@ -16,7 +17,7 @@ use crate::offers;
 use crate::output::{OutputFlag, yaml};
 use crate::runtime;
 use crate::sources::SourceFlags;
-use crate::subscriptions::{Followed, Standing, Subscriptions, place};
+use crate::subscriptions::{Followed, Standing, Subscriptions, Until, place};
 use crate::terminal::Terminal;
 use crate::waiting::WaitFlags;
 
@@ -115,9 +116,12 @@ impl Subscribe {
                 let for_people = made.iter().map(yaml).collect::<Result<Vec<_>, _>>()?;
                 return self.output.print(terminal, &made, |_| for_people.join("---\n"));
             }
-            let is_manual = self.approval == Approval::Manual;
+            let until = match self.approval {
+                Approval::Automatic => Until::Installed,
+                Approval::Manual => Until::Approvable,
+            };
             let followed = subscriptions
-                .wait_installed(&subscription, is_manual, self.wait, terminal)
+                .wait_installed(&subscription, until, self.wait, terminal)
                 .await?;
             let told = told(&followed);
             self.output.print(terminal, &followed.subscription, |_| told)
@@ -199,10 +203,17 @@ pub(super) fn told(followed: &Followed) -> String {
     let (namespace, name) = place(&followed.subscription);
     match followed.standing() {
         Standing::Done(version) => format!("{name}: {version} is installed in namespace {namespace}\n"),
-        Standing::NeedsApproval { plan, versions } => format!(
-            "{name}: InstallPlan {plan} ({}) waits; let it come with `baton classic approve {plan} -n {namespace}`\n",
-            versions.join(", ")
-        ),
+        Standing::NeedsApproval { plan, versions } => {
+            let installed = match text(&followed.subscription, "/status/installedCSV") {
+                "" => String::new(),
+                installed => format!("{installed} is installed; "),
+            };
+            format!(
+                "{name}: {installed}InstallPlan {plan} ({}) waits; let it come with `baton classic approve {plan} -n \
+                 {namespace}`\n",
+                versions.join(", ")
+            )
+        }
         Standing::Underway(_) | Standing::Stopped(_) => {
             format!("{name}: asked for; see `baton classic status {name} -n {namespace}`\n")
         }

@@ -2,6 +2,7 @@
 
 mod plan;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use apply::object::{annotation, label, text};
@@ -17,7 +18,7 @@ use crate::cluster::ClusterAccess;
 use crate::failure::Failure;
 use crate::output::{OutputFlag, columns};
 use crate::runtime;
-use crate::subscriptions::{Subscriptions, current_version, place, unreachable};
+use crate::subscriptions::{Subscriptions, place, unreachable};
 use crate::terminal::Terminal;
 use crate::waiting::WaitFlags;
 
@@ -154,12 +155,17 @@ async fn look(subscriptions: &Subscriptions, subscription: Value) -> Result<Foun
         .into_iter()
         .filter(|version| label(version, keys::COPIED_FROM).is_none())
         .collect();
-    let installed = current_version(&subscription).to_owned();
-    let is_installed =
-        |version: &&Value| place(version) == (namespace.clone(), installed.clone()) && !installed.is_empty();
-    let version = versions.iter().find(is_installed).cloned();
+    // In the middle of an upgrade there are two of them.
+    let names =
+        ["/status/installedCSV", "/status/currentCSV"].map(|pointer| text(&subscription, pointer).to_owned());
+    let is_installed = |version: &&Value| {
+        let (place, name) = place(version);
+        place == namespace && names.contains(&name)
+    };
+    let installed: Vec<Value> = versions.iter().filter(is_installed).cloned().collect();
+    let brought: BTreeSet<&str> = installed.iter().flat_map(owned).collect();
     let mut definitions = Vec::new();
-    for owned in version.iter().flat_map(owned) {
+    for owned in brought {
         let users = versions.iter().filter(|other| !is_installed(other));
         let users = users.filter(|other| self::owned(other).any(|name| name == owned));
         let users: Vec<String> = users
@@ -172,7 +178,7 @@ async fn look(subscriptions: &Subscriptions, subscription: Value) -> Result<Foun
             .get(Kind::CustomResourceDefinition, "", owned)
             .await?;
         if let Some(definition) = found {
-            let operands = operands(subscriptions, &definition, version.as_ref()).await?;
+            let operands = operands(subscriptions, &definition, installed.first()).await?;
             definitions.push(Definition {
                 name: owned.to_owned(),
                 users,
@@ -195,8 +201,8 @@ async fn look(subscriptions: &Subscriptions, subscription: Value) -> Result<Foun
         dependencies,
         has_others: others_there > 0,
         groups: groups.iter().map(|group| place(group).1).collect(),
+        versions: installed,
         subscription,
-        version,
         definitions,
     })
 }

@@ -9,9 +9,9 @@ use serde_json::Value;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Found {
     pub(super) subscription: Value,
-    /// What it installed.
-    pub(super) version: Option<Value>,
-    /// The definitions that the version brought.
+    /// What it installed: two versions in the middle of an upgrade.
+    pub(super) versions: Vec<Value>,
+    /// The definitions that they brought.
     pub(super) definitions: Vec<Definition>,
     /// The Subscriptions that were made for what it needs.
     pub(super) dependencies: Vec<String>,
@@ -101,7 +101,7 @@ pub(super) fn plan(found: &Found, wish: Wish) -> Result<Vec<Step>, String> {
     for definition in &found.definitions {
         steps.extend(operands(definition, wish)?);
     }
-    if let Some(version) = &found.version {
+    for version in &found.versions {
         steps.push(Step::of(
             Delete,
             Kind::ClusterServiceVersion,
@@ -205,7 +205,7 @@ mod tests {
             subscription: json!({
                 "metadata": {"name": "web", "namespace": "operators"}, "status": {"installedCSV": "web.v1"},
             }),
-            version: Some(json!({"metadata": {"name": "web.v1", "namespace": "operators"}})),
+            versions: vec![json!({"metadata": {"name": "web.v1", "namespace": "operators"}})],
             definitions: vec![
                 Definition {
                     name: "webs.example.com".to_owned(),
