@@ -15,7 +15,7 @@ use crate::comparing::{Difference, compare};
 use crate::differences;
 use crate::kubelet::Kubelet;
 use crate::observing::{Scene, api_of};
-use crate::recording::{Action, Recording, Subject};
+use crate::recording::{Action, Recording, Subject, Wait};
 use crate::server::{self, SYSTEM};
 use crate::story;
 use crate::wording::Names;
@@ -89,12 +89,26 @@ struct Seen {
 impl Player<'_> {
     async fn play(&mut self) -> Vec<Difference> {
         for (position, step) in self.recording.steps.iter().enumerate() {
-            if step.waits && differences::rests_differently(&self.recording.name, position) {
-                self.scene.quiet(LONG_QUIET, PATIENCE).await;
-            } else if step.waits {
-                let before = rest(&step.before);
-                self.wait(|seen| rest(&seen.now) == before).await;
-                self.scene.quiet(QUIET, QUIET * 5).await;
+            match step.wait {
+                Wait::Nothing => {}
+                Wait::Catalogs => {
+                    let wanted = catalogs(&step.before);
+                    self.wait(|seen| {
+                        let now = catalogs(&seen.now);
+                        wanted
+                            .keys()
+                            .all(|source| now.get(source).is_some_and(|state| state == "READY"))
+                    })
+                    .await;
+                }
+                Wait::Rest if differences::rests_differently(&self.recording.name, position) => {
+                    self.scene.quiet(LONG_QUIET, PATIENCE).await;
+                }
+                Wait::Rest => {
+                    let before = rest(&step.before);
+                    self.wait(|seen| rest(&seen.now) == before).await;
+                    self.scene.quiet(QUIET, QUIET * 5).await;
+                }
             }
             self.act(&step.action).await;
         }
@@ -261,4 +275,11 @@ fn rest(objects: &BTreeMap<Subject, Value>) -> BTreeMap<&Subject, Value> {
         Some((subject, state))
     });
     states.collect()
+}
+
+/// Returns how catalogs are reached.
+fn catalogs(objects: &BTreeMap<Subject, Value>) -> BTreeMap<&Subject, Value> {
+    let mut states = rest(objects);
+    states.retain(|(kind, _, _), _| kind == "CatalogSource");
+    states
 }

@@ -31,12 +31,23 @@ pub(crate) enum Action {
     Release(String),
 }
 
+/// What a step waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// Nothing.
+    Nothing,
+    /// That catalogs can be asked.
+    Catalogs,
+    /// That everything rests as it did in the recording.
+    Rest,
+}
+
 /// An action, and what the cluster looked like when it was done.
 #[derive(Debug, Clone)]
 pub(crate) struct Step {
     pub(crate) action: Action,
-    /// Whether the flow waited for something before; otherwise it was done at once.
-    pub(crate) waits: bool,
+    /// What the flow waited for before.
+    pub(crate) wait: Wait,
     /// Every object as it was before the step.
     pub(crate) before: BTreeMap<Subject, Value>,
 }
@@ -85,7 +96,11 @@ impl Recording {
                 let text = step["when"].as_str().unwrap_or("while the plan is retrying");
                 recording.steps.push(Step {
                     action: action(&folder.join("input"), step),
-                    waits: !matches!(text, "at once" | "before the CatalogSource"),
+                    wait: match text {
+                        "at once" | "before the CatalogSource" => Wait::Nothing,
+                        "after the CatalogSource is READY" => Wait::Catalogs,
+                        _ => Wait::Rest,
+                    },
                     before: recording.end.clone(),
                 });
                 continue;
