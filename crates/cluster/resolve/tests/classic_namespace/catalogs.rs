@@ -131,13 +131,13 @@ fn copies_are_passed_over_and_annotations_win() {
     let csvs = [
         operator("a.v1", |_| {}),
         operator("b.v2", |csv| {
-            csv["metadata"]["annotations"] = json!({"operatorframework.io/properties": annotation})
+            csv["metadata"]["annotations"] = json!({"operatorframework.io/properties": annotation});
         }),
         operator("copy", |csv| {
-            csv["metadata"]["labels"] = json!({"olm.copiedFrom": "there"})
+            csv["metadata"]["labels"] = json!({"olm.copiedFrom": "there"});
         }),
         operator("other", |csv| {
-            csv["metadata"]["annotations"] = json!({"olm.operatorNamespace": "there"})
+            csv["metadata"]["annotations"] = json!({"olm.operatorNamespace": "there"});
         }),
     ];
     let subscription = Subscription {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::world::{Bundle, World, bundle, failures, installs};
 use proptest::prelude::*;
-use resolve::classic::{Entry, Resolution};
+use resolve::classic::{Entry, Property, Resolution};
 
 const PACKAGES: [&str; 4] = ["a", "b", "c", "d"];
 const KINDS: [&str; 3] = ["K", "L", "M"];
@@ -108,7 +108,7 @@ proptest! {
             for need in entry.needs().unwrap() {
                 prop_assert!(present.iter().any(|present| need.is_met_by(present)), "{} lacks {need}", entry.name);
             }
-            for other in present.iter().filter(|other| !std::ptr::eq(**other, &**entry)) {
+            for other in present.iter().filter(|other| other.identifier() != entry.identifier()) {
                 prop_assert!(entry.package != other.package, "two of {}", entry.package);
                 for kind in entry.kinds() {
                     prop_assert!(!other.provides(kind), "{} and {} provide {kind}", entry.name, other.name);
@@ -156,6 +156,24 @@ proptest! {
             prop_assert_eq!(failures(&ours), []);
         } else {
             prop_assert!(!ours.failures.is_empty());
+        }
+    }
+
+    #[test]
+    fn no_property_is_too_strange(
+        kind in prop::sample::select(&["olm.package", "olm.gvk", "olm.gvk.required", "olm.package.required",
+            "olm.label", "olm.label.required", "olm.constraint", "olm.deprecated", "other"][..]),
+        value in prop_oneof![
+            ".*",
+            r#"\{("(all|any|not|gvk|package|cel|rule|constraints|group|packageName|versionRange)":(\{\}|\[\]|null|"[a-z>=1. |]*"|1),?){0,3}\}"#,
+        ],
+    ) {
+        let entry = Entry::new("a.v1", vec![Property::new(kind, value)]);
+        if let Ok(needs) = entry.needs() {
+            for need in needs {
+                need.is_met_by(&entry);
+                let _words = need.to_string();
+            }
         }
     }
 }
