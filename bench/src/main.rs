@@ -16,6 +16,9 @@
 //!
 //! `bench extension-resolve DIRECTORY` resolves every package of a catalog, and prints how long one takes.
 //!
+//! `bench classic-resolve PROBLEMS` resolves Subscriptions of OLM v0 in a made-up catalog, solves the largest problem of a
+//! file (`solver/cases.json` of the corpus `olmv0`), and prints a line for each figure.
+//!
 //! `bench kubernetes-load URL CA-FILE TOKEN [OBJECTS WATCHERS EVENTS]` writes, lists and watches on a Kubernetes API, and
 //! prints a line for each figure.
 //!
@@ -26,6 +29,7 @@ mod bundle_render;
 mod catalog_http;
 mod catalog_load;
 mod catalog_store;
+mod classic_resolve;
 mod extension_resolve;
 mod kubernetes_load;
 mod watch_frames;
@@ -53,7 +57,7 @@ fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let Some(path) = arguments.next() else {
         eprintln!(
-            "usage: bench CHART [ROUNDS] | bench bundle-render INDEX [--migrate] | bench catalog-load DIRECTORY | bench catalog-store DIRECTORY | bench catalog-http DIRECTORY | bench extension-resolve DIRECTORY | bench kubernetes-load URL CA-FILE TOKEN | bench kubernetes-growth URL CA-FILE TOKEN"
+            "usage: bench CHART [ROUNDS] | bench bundle-render INDEX [--migrate] | bench catalog-load DIRECTORY | bench catalog-store DIRECTORY | bench catalog-http DIRECTORY | bench extension-resolve DIRECTORY | bench classic-resolve PROBLEMS | bench kubernetes-load URL CA-FILE TOKEN | bench kubernetes-growth URL CA-FILE TOKEN"
         );
         return ExitCode::from(2);
     };
@@ -103,6 +107,11 @@ fn main() -> ExitCode {
     }
     if path == "extension-resolve" {
         return ending(extension_resolve::measure(Path::new(
+            &arguments.next().unwrap_or_default(),
+        )));
+    }
+    if path == "classic-resolve" {
+        return ending(classic_resolve::measure(Path::new(
             &arguments.next().unwrap_or_default(),
         )));
     }

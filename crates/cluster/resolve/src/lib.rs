@@ -8,11 +8,13 @@
 //!                                       └─ plan ──────► what else to install, and in which order
 //! installed ─ road ─► the steps to the end of a channel;  a text ─ search ─► packages
 //! labels of catalogs ─ selection ─► the catalogs that are asked
+//! OLM v0: catalogs, CSVs and Subscriptions of a namespace ─ classic ─► bundles to install, or why not
 //! ```
 //!
 //! Nothing here has a client or a clock: the same question always has the same answer, for the controller, for
 //! `baton plan` and for `baton explain`.
 
+pub mod classic;
 pub mod dependencies;
 pub mod edges;
 pub mod explanation;

@@ -88,6 +88,16 @@ impl ClusterAccess {
         }
     }
 
+    /// Returns whether the API server runs on this machine, as far as its address tells.
+    pub(crate) async fn is_on_this_machine(&self) -> bool {
+        let Ok(config) = self.config().await else {
+            return false;
+        };
+        let host = config.cluster_url.host().unwrap_or_default();
+        let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
+        host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+    }
+
     /// Returns the `baton up` of this machine, if its cluster is the one that is talked to.
     pub(crate) async fn up(&self) -> Option<instance::Record> {
         let up = instance::usual()?;

@@ -32,6 +32,20 @@ pub(crate) struct ContentFlags {
     catalog_cache: Option<PathBuf>,
 }
 
+impl ContentFlags {
+    /// The folder.
+    pub(crate) fn folder(&self) -> Result<PathBuf, Failure> {
+        match &self.catalog_cache {
+            Some(folder) => Ok(folder.clone()),
+            None => std::env::home_dir()
+                .map(|home| home.join(".cache/baton/catalogs"))
+                .ok_or_else(|| {
+                    Failure::new("no home folder to keep catalogs in; give one with --catalog-cache")
+                }),
+        }
+    }
+}
+
 /// Fetches catalogs from where the cluster serves them, or else their images from their registries.
 pub(crate) struct ClusterContent {
     http: Http,
@@ -41,14 +55,7 @@ pub(crate) struct ClusterContent {
 
 impl ClusterContent {
     pub(crate) fn open(flags: &ContentFlags, images: Arc<Images>) -> Result<Self, Failure> {
-        let folder = match &flags.catalog_cache {
-            Some(folder) => folder.clone(),
-            None => std::env::home_dir()
-                .map(|home| home.join(".cache/baton/catalogs"))
-                .ok_or_else(|| {
-                    Failure::new("no home folder to keep catalogs in; give one with --catalog-cache")
-                })?,
-        };
+        let folder = flags.folder()?;
         let client = reqwest::Client::builder()
             .connect_timeout(CONNECT_WITHIN)
             .build()

@@ -1,12 +1,14 @@
-//! OLM v1 in this process: the controllers of catalogs and extensions on a cluster, and what they serve.
+//! OLM in this process: the controllers of catalogs and extensions on a cluster, what they serve, and OLM v0 beside them.
 //!
 //! ```text
 //! groundwork (definitions, policies, a namespace) ─► catalogs ─► their content ─► extensions
 //!                                                       └──► serving (HTTP) ◄──────┘
+//!                                                 ─► classic (OLM v0) ─► packages (HTTPS, for the API server)
 //! ```
 
+mod classic;
+mod counting;
 mod groundwork;
-mod leadership;
 mod serving;
 
 use std::path::PathBuf;
@@ -34,9 +36,13 @@ use tokio_rustls::TlsAcceptor;
 use crate::failure::Failure;
 use crate::guarded_metrics;
 use crate::images::Images;
+use crate::leadership::{self, becomes_true};
 use crate::served_router::ServedRouter;
 
+pub(crate) use classic::{ClassicOptions, Extent, PackagePlace, lay as lay_classic_groundwork};
 pub(crate) use groundwork::lay as lay_groundwork;
+
+use classic::Classic;
 
 /// How long an extension waits for the content that a catalog's status names: the status may be read sooner than the
 /// content is there, but not by much.
@@ -56,6 +62,8 @@ pub(crate) struct Options {
     pub(crate) base_url: String,
     pub(crate) certificates: Certificates,
     pub(crate) broken_catalogs: BrokenCatalogs,
+    /// OLM v0; none leaves it out.
+    pub(crate) classic: Option<ClassicOptions>,
 }
 
 /// Where metrics are read.
@@ -75,6 +83,7 @@ pub(crate) struct Olm {
     fetching: Fetching,
     catalogs: catalog_controller::Controller,
     extensions: controller::Controller<Content>,
+    classic: Option<Classic>,
 }
 
 impl Olm {
@@ -89,6 +98,7 @@ impl Olm {
             base_url,
             certificates,
             broken_catalogs,
+            classic,
         } = options;
         let store = ContentStore::open(&folder.join("images"), DEFAULT_CAPACITY_BYTES)?;
         let images = Arc::new(images);
@@ -99,6 +109,16 @@ impl Olm {
         let catalogs = catalog_controller::Controller::new(client.clone(), wanted).map_err(|error| {
             Failure::new(format!("cannot keep catalogs in {}: {error}", folder.display()))
         })?;
+        let classic = classic.map(|classic| {
+            let configured = Arc::clone(&images);
+            let options = move || configured.remote_options();
+            let images = classic_controller::sources::image::Images::new(
+                store.clone(),
+                folder.join("classic-catalogs"),
+                options,
+            );
+            Classic::new(client.clone(), images, classic)
+        });
         let fetching = Fetching {
             remotes: remotes(&client, &images, &secrets),
             store,
@@ -118,6 +138,7 @@ impl Olm {
             fetching,
             catalogs,
             extensions,
+            classic,
         })
     }
 
@@ -143,7 +164,13 @@ impl Olm {
     }
 
     fn metrics(&self) -> impl Fn() -> String + Send + Sync + 'static {
-        serving::metrics(self.catalogs.handle(), self.extensions.metrics())
+        let catalogs = self.catalogs.handle();
+        let extensions = self.extensions.metrics();
+        let classic = self.classic.as_ref().map(Classic::metrics);
+        move || {
+            let classic = classic.as_ref().map(|metrics| metrics()).unwrap_or_default();
+            counting::joined(&[catalogs.metrics().text(), extensions(), classic])
+        }
     }
 
     /// Where those who know that a catalog's image moved can say so.
@@ -164,11 +191,19 @@ impl Olm {
         })
     }
 
-    /// Looks after the cluster whenever the Lease is held, until `stop` becomes true.
+    /// Looks after the cluster whenever the Leases are held, until `stop` becomes true.
     pub(crate) async fn run(self, tenure: &Tenure, stop: &watch::Receiver<bool>) {
         let (leads, is_leading) = watch::channel(false);
+        let extending = leadership::hold(&self.client, tenure, &leads, stop, || {
+            Box::pin(self.extensions.run(becomes_true(stop.clone())))
+        });
+        let subscribing = async {
+            if let Some(classic) = &self.classic {
+                Box::pin(classic.run(tenure, stop)).await;
+            }
+        };
         tokio::select! {
-            () = leadership::hold(&self.client, tenure, &leads, &self.extensions, stop) => {}
+            ((), ()) = async { tokio::join!(extending, subscribing) } => {}
             // This has no end of its own.
             () = self.catalogs.run(is_leading) => {}
         }

@@ -1,6 +1,7 @@
 //! Serving with TLS: whose certificate is shown, and what is agreed on with clients.
 
 mod identity;
+mod known_clients;
 mod listener;
 mod profile;
 
@@ -9,12 +10,14 @@ use std::sync::Arc;
 
 use clap::Args;
 use rustls::ServerConfig;
-use rustls::server::ResolvesServerCert;
+use rustls::server::danger::ClientCertVerifier;
+use rustls::server::{NoClientAuth, ResolvesServerCert};
 use tokio_rustls::TlsAcceptor;
 
 use crate::failure::Failure;
 
 pub(crate) use identity::OwnIdentity;
+pub(crate) use known_clients::KnownClients;
 pub(crate) use listener::TlsListener;
 pub(crate) use profile::{Profile, ProfileFlags};
 
@@ -52,16 +55,35 @@ pub(crate) enum Protocols {
     Both,
 }
 
-/// Makes what encrypts connections.
+/// Makes what encrypts connections with anybody.
 pub(crate) fn acceptor(
     profile: &Profile,
     identity: Arc<dyn ResolvesServerCert>,
     protocols: Protocols,
 ) -> Result<TlsAcceptor, Failure> {
+    accept(profile, identity, protocols, Arc::new(NoClientAuth))
+}
+
+/// Makes what encrypts connections with clients that are known by their certificates.
+pub(crate) fn acceptor_for_known(
+    profile: &Profile,
+    identity: Arc<dyn ResolvesServerCert>,
+    protocols: Protocols,
+    clients: Arc<KnownClients>,
+) -> Result<TlsAcceptor, Failure> {
+    accept(profile, identity, protocols, clients)
+}
+
+fn accept(
+    profile: &Profile,
+    identity: Arc<dyn ResolvesServerCert>,
+    protocols: Protocols,
+    clients: Arc<dyn ClientCertVerifier>,
+) -> Result<TlsAcceptor, Failure> {
     let mut config = ServerConfig::builder_with_provider(Arc::new(profile.provider()))
         .with_protocol_versions(profile.versions())
         .map_err(|error| Failure::new(format!("cannot serve with TLS: {error}")))?
-        .with_no_client_auth()
+        .with_client_cert_verifier(clients)
         .with_cert_resolver(identity);
     config.alpn_protocols = match protocols {
         Protocols::First => vec![b"http/1.1".to_vec()],

@@ -37,7 +37,7 @@ impl fmt::Display for Expression {
 
 impl Expression {
     /// Reads an expression.
-    pub(super) fn compile(rule: &str) -> Result<Expression, String> {
+    pub(crate) fn compile(rule: &str) -> Result<Expression, String> {
         if let Some(fault) = expression_fault(rule) {
             return Err(fault);
         }

@@ -51,22 +51,22 @@ const MADE_BY_CLASSIC: [(&str, &str, &str, bool); 7] = [
 pub(crate) struct Adopt {
     /// The Subscription that installed the operator
     #[arg(value_name = "SUBSCRIPTION")]
-    subscription: String,
+    pub(super) subscription: String,
     /// The namespace of the Subscription
     #[arg(short, long, value_name = "NAMESPACE")]
-    namespace: String,
+    pub(super) namespace: String,
     /// The name of the ClusterExtension; without it, that of the package
     #[arg(long, value_name = "NAME")]
-    name: Option<String>,
+    pub(super) name: Option<String>,
     /// Do it; without this, the plan is printed and nothing changes
     #[arg(short, long)]
-    yes: bool,
+    pub(super) yes: bool,
     #[command(flatten)]
-    wait: WaitFlags,
+    pub(super) wait: WaitFlags,
     #[command(flatten)]
-    observation: ObservationFlags,
+    pub(super) observation: ObservationFlags,
     #[command(flatten)]
-    output: OutputFlag,
+    pub(super) output: OutputFlag,
 }
 
 impl Adopt {

@@ -1,4 +1,6 @@
-//! `baton controllers`: OLM v1 on a cluster, until it is stopped.
+//! `baton controllers`: OLM on a cluster, until it is stopped.
+
+mod classic;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -13,18 +15,19 @@ use image::policy::PolicySource;
 use resolve::resolution::BrokenCatalogs;
 use tokio::sync::watch;
 
+use self::classic::ClassicFlags;
 use crate::cluster::ClusterAccess;
 use crate::failure::Failure;
 use crate::images::{ImageFlags, Images};
 use crate::listening;
 use crate::logging::LogLevel;
-use crate::olm::{self, MetricsPlace, Olm};
+use crate::olm::{self, Extent, MetricsPlace, Olm};
 use crate::runtime;
 use crate::tenure;
 use crate::terminal::Terminal;
 use crate::tls::TlsFlags;
 
-/// Looks after the catalogs and extensions of a cluster until it is stopped.
+/// Looks after the catalogs, extensions and subscriptions of a cluster until it is stopped.
 #[derive(Args)]
 pub(crate) struct Controllers {
     /// The folder for catalogs and images, which are served again at once after a restart
@@ -49,7 +52,7 @@ pub(crate) struct Controllers {
     /// A Secret with passwords for all registries, as NAMESPACE/NAME; may be repeated
     #[arg(long, value_name = "SECRET")]
     global_pull_secret: Vec<String>,
-    /// Leave the definitions and policies of OLM v1 in the cluster as they are
+    /// Leave the definitions, policies and roles of OLM in the cluster as they are
     #[arg(long)]
     no_definitions: bool,
     /// Let a catalog that can't be read block all extensions that could use it, as upstream does
@@ -64,6 +67,8 @@ pub(crate) struct Controllers {
     /// How much is told on standard error
     #[arg(long, value_enum, value_name = "LEVEL", default_value = "info")]
     log_level: LogLevel,
+    #[command(flatten)]
+    classic: ClassicFlags,
     #[command(flatten)]
     tls: TlsFlags,
     #[command(flatten)]
@@ -82,7 +87,8 @@ enum CertificateMaker {
 
 impl Controllers {
     pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), Failure> {
-        for address in [Some(self.listen), self.metrics_bind_address]
+        let packages = self.classic.packages_listen();
+        for address in [Some(self.listen), self.metrics_bind_address, packages]
             .into_iter()
             .flatten()
         {
@@ -97,7 +103,16 @@ impl Controllers {
         // Refused before anything is written to the cluster.
         let tls = self.tls.acceptor()?;
         let client = self.access.connect().await?;
+        let classic = self.classic.options(&self.access).await?;
         olm::lay_groundwork(&client, &self.system_namespace, !self.no_definitions).await?;
+        if let Some(classic) = &classic {
+            let extent = if self.no_definitions {
+                Extent::Namespace
+            } else {
+                Extent::Needed
+            };
+            olm::lay_classic_groundwork(&client, &classic.settings.global_namespace, extent).await?;
+        }
         let listener = listening::bind(self.listen, "--listen").await?;
         let address = listener.local_addr()?;
         let scheme = if tls.is_some() { "https" } else { "http" };
@@ -123,6 +138,7 @@ impl Controllers {
             } else {
                 BrokenCatalogs::Skip
             },
+            classic,
         })?;
         let place = if guarded.is_some() {
             MetricsPlace::Elsewhere

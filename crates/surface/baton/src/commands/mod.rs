@@ -4,6 +4,7 @@ mod adopt;
 mod approve;
 mod bundle;
 mod catalog;
+mod classic;
 mod completions;
 mod controllers;
 mod dependency_files;
@@ -71,6 +72,8 @@ pub(crate) enum Command {
     Plan(Box<plan::Plan>),
     Explain(Box<explain::Explain>),
     Why(why::Why),
+    #[command(subcommand)]
+    Classic(classic::ClassicCommand),
     Completions(completions::Completions),
 }
 
@@ -105,6 +108,7 @@ impl Command {
             Self::Plan(plan) => plan.run(terminal),
             Self::Explain(explain) => explain.run(terminal),
             Self::Why(why) => why.run(terminal),
+            Self::Classic(classic) => classic.run(terminal),
             Self::Completions(completions) => completions.run::<crate::Program>(terminal),
         }
     }

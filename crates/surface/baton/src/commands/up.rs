@@ -1,4 +1,4 @@
-//! `baton up`: a cluster with a registry, OLM v1 and a console on this machine, in one process.
+//! `baton up`: a cluster with a registry, OLM and a console on this machine, in one process.
 
 mod addresses;
 mod console;
@@ -30,7 +30,7 @@ use crate::terminal::Terminal;
 /// The exit code with which shells report a program that Ctrl-C ended.
 const INTERRUPTED: i32 = 130;
 
-/// Runs a cluster with a registry, the controllers of OLM v1 and a console on this machine, until it is stopped.
+/// Runs a cluster with a registry, the controllers of OLM and a console on this machine, until it is stopped.
 #[derive(Args)]
 pub(crate) struct Up {
     #[command(flatten)]

@@ -1,7 +1,8 @@
-//! What a cluster needs before the controllers can work: the definitions, policies and roles of OLM v1, and a namespace.
+//! What a cluster needs before the controllers can work: definitions, policies and roles, and a namespace.
 
 use std::time::Duration;
 
+use api::definitions::Definition;
 use api::{admission, definitions};
 use futures_util::future::try_join_all;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -31,11 +32,6 @@ pub(crate) async fn lay(client: &Client, namespace: &str, with_definitions: bool
         return Ok(());
     }
     // All at once: each waits for the disk, and one write to it serves them all.
-    let established = definitions::OLM_V1.iter().map(|definition| async {
-        let object = definition.object();
-        apply(client, "CustomResourceDefinition", definition.name, &object).await?;
-        wait_established(client, definition.name).await
-    });
     let policies = admission::OLM_V1.iter().map(|policy| async {
         let object = policy.object();
         let kind = object["kind"].as_str().unwrap_or_default();
@@ -46,11 +42,21 @@ pub(crate) async fn lay(client: &Client, namespace: &str, with_definitions: bool
         apply(client, "ClusterRole", name, &object).await
     });
     tokio::try_join!(
-        try_join_all(established),
+        define(client, &definitions::OLM_V1),
         try_join_all(policies),
         try_join_all(readers)
     )?;
     Ok(())
+}
+
+/// Writes definitions, and waits until the API server serves them.
+pub(super) async fn define(client: &Client, definitions: &[Definition]) -> Result<(), Failure> {
+    let established = definitions.iter().map(|definition| async {
+        let object = definition.object();
+        apply(client, "CustomResourceDefinition", definition.name, &object).await?;
+        wait_established(client, definition.name).await
+    });
+    try_join_all(established).await.map(drop)
 }
 
 /// The role that lets somebody read metrics.
@@ -80,12 +86,16 @@ async fn wait_established(client: &Client, name: &str) -> Result<(), Failure> {
         .map_err(|error| Failure::new(format!("cannot watch CustomResourceDefinition {name:?}: {error}")))
 }
 
-async fn apply(client: &Client, kind: &str, name: &str, object: &Value) -> Result<(), Failure> {
+/// Writes an object; what it says is so from now on.
+pub(super) async fn apply(client: &Client, kind: &str, name: &str, object: &Value) -> Result<(), Failure> {
     let api_version = object["apiVersion"].as_str().unwrap_or_default();
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
     // English plurals end in -ies, and the only kind here that does is guessed right.
-    let objects: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
+    let objects: Api<DynamicObject> = match object["metadata"]["namespace"].as_str() {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
+        None => Api::all_with(client.clone(), &resource),
+    };
     objects
         .patch(
             name,

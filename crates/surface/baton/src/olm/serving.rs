@@ -1,4 +1,4 @@
-//! What the controllers serve over HTTP: catalogs, metrics, and whether they are well.
+//! What the controllers serve over HTTP: catalogs, and whether they are well.
 
 use axum::Router;
 use axum::routing::get;
@@ -11,12 +11,4 @@ pub(super) fn router(catalogs: Handle) -> Router {
         .route("/readyz", get(async || "ok"))
         .merge(catalog_controller::router(catalogs))
         .fallback(catalog_controller::serve::page_not_found)
-}
-
-/// What both controllers count, in the text format of Prometheus.
-pub(super) fn metrics(
-    catalogs: Handle,
-    extension_metrics: impl Fn() -> String + Send + Sync + 'static,
-) -> impl Fn() -> String + Send + Sync + 'static {
-    move || format!("{}{}", catalogs.metrics().text(), extension_metrics())
 }

@@ -81,29 +81,41 @@ fn read(certificate: &Path, key: &Path) -> Result<CertifiedKey, String> {
 
 /// A certificate that is made for one run and that nobody can know.
 #[derive(Debug)]
-pub(crate) struct OwnIdentity(Arc<CertifiedKey>);
+pub(crate) struct OwnIdentity {
+    key: Arc<CertifiedKey>,
+    pem: String,
+}
 
 impl OwnIdentity {
     /// Makes one for `localhost`.
     pub(crate) fn make() -> Result<Self, Failure> {
+        Self::make_for(vec!["localhost".to_owned()])
+    }
+
+    /// Makes one for names.
+    pub(crate) fn make_for(names: Vec<String>) -> Result<Self, Failure> {
         let failed =
             |error: &dyn std::fmt::Display| Failure::new(format!("cannot make a certificate: {error}"));
-        let made =
-            rcgen::generate_simple_self_signed(["localhost".to_owned()]).map_err(|error| failed(&error))?;
+        let made = rcgen::generate_simple_self_signed(names).map_err(|error| failed(&error))?;
         let key =
             PrivateKeyDer::try_from(made.signing_key.serialize_der()).map_err(|error| failed(&error))?;
         let key =
             rustls::crypto::aws_lc_rs::sign::any_supported_type(&key).map_err(|error| failed(&error))?;
-        Ok(Self(Arc::new(CertifiedKey::new(
-            vec![made.cert.der().clone()],
-            key,
-        ))))
+        Ok(Self {
+            key: Arc::new(CertifiedKey::new(vec![made.cert.der().clone()], key)),
+            pem: made.cert.pem(),
+        })
+    }
+
+    /// The certificate as PEM, for those who shall believe it.
+    pub(crate) fn pem(&self) -> &str {
+        &self.pem
     }
 }
 
 impl ResolvesServerCert for OwnIdentity {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        Some(Arc::clone(&self.0))
+        Some(Arc::clone(&self.key))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Everything that `baton up` runs: started together, stopped in turn.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use ::console::{Hosts, Token};
@@ -23,7 +23,7 @@ use super::following;
 use crate::failure::Failure;
 use crate::hosted_stage;
 use crate::images::Images;
-use crate::olm::{self, MetricsPlace, Olm};
+use crate::olm::{self, ClassicOptions, Extent, MetricsPlace, Olm, PackagePlace};
 use crate::served_router::ServedRouter;
 
 /// Who looks after extensions here. The same at every start, so that the Lease of one that was killed needn't run out: the
@@ -87,9 +87,11 @@ impl Running {
         let built = hosted_stage::built_images(cluster.as_deref(), hosts, Vec::new())?;
         let stage = hosted_stage::start(cluster, Some(built)).await?;
         let client = Client::new(stage.service(), "default");
-        let (api, ()) = tokio::try_join!(
+        let classic = classic_options();
+        let (api, (), ()) = tokio::try_join!(
             serve_api(&stage, addresses, last.api),
             olm::lay_groundwork(&client, keys::SYSTEM_NAMESPACE, true),
+            olm::lay_classic_groundwork(&client, &classic.settings.global_namespace, Extent::AsUpstream),
         )?;
         let catalogs_address = catalogs_listener.local_addr()?;
         let catalogs_url = format!("http://{}", stage::server::local(catalogs_address));
@@ -102,6 +104,7 @@ impl Running {
             base_url: catalogs_url.clone(),
             certificates: Certificates::CertManager,
             broken_catalogs: BrokenCatalogs::Skip,
+            classic: Some(classic),
         })?;
         let catalogs = controllers.serve(catalogs_listener, None, MetricsPlace::WithCatalogs);
         let following = tokio::spawn(following::follow(
@@ -155,6 +158,18 @@ impl Running {
         tokio::join!(self.console.stop(), self.catalogs.stop(), self.api.stop());
         self.stage.stop().await;
         self.registry.stop().await;
+    }
+}
+
+/// OLM v0 as it is without flags; its packages are served at any port, since only the API server of this process asks.
+fn classic_options() -> ClassicOptions {
+    let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    ClassicOptions {
+        packages: Some(PackagePlace {
+            listen,
+            host: listen.ip().to_string(),
+        }),
+        ..ClassicOptions::default()
     }
 }
 

@@ -1,25 +1,24 @@
 //! Which of several replicas writes to the cluster.
 
 use duty::leader::{self, Tenure};
-use extension_controller::catalogs::Catalogs;
-use extension_controller::controller::Controller;
 use kube::Client;
 use tokio::sync::watch;
 
-/// Leads whenever the Lease is held: extensions are looked after, and `leads` says so to others.
+/// Leads whenever the Lease is held: `work` is done, and `leads` says so to others.
 ///
-/// Ends when `stop` becomes true. The Lease is given back then, so that the next replica needn't wait until it runs out.
-pub(super) async fn hold<C: Catalogs>(
+/// Ends when `stop` becomes true, which `work` has to heed by itself. The Lease is given back then, so that the next replica
+/// needn't wait until it runs out.
+pub(crate) async fn hold<W: Future<Output = ()>>(
     client: &Client,
     tenure: &Tenure,
     leads: &watch::Sender<bool>,
-    extensions: &Controller<C>,
     stop: &watch::Receiver<bool>,
+    work: impl Fn() -> W,
 ) {
     loop {
         let work = async {
             leads.send_replace(true);
-            extensions.run(becomes_true(stop.clone())).await;
+            work().await;
         };
         let waiting_is_over = async {
             becomes_true(stop.clone()).await;
@@ -39,7 +38,8 @@ pub(super) async fn hold<C: Catalogs>(
     }
 }
 
-async fn becomes_true(mut signal: watch::Receiver<bool>) {
+/// Waits until a signal becomes true.
+pub(crate) async fn becomes_true(mut signal: watch::Receiver<bool>) {
     // Nobody being left who could say so is as good as being told.
     signal.wait_for(|signal| *signal).await.ok();
 }

@@ -1,0 +1,193 @@
+//! A namespace: what its Subscriptions are resolved from, and the plan that they lead to.
+//!
+//! ```text
+//! survey ─┬─► writes: plans that are too old, states of Subscriptions
+//!         └─► Question ─ resolve ─► Answer ─ conclude ─┬─► conditions, when it failed
+//!                                                      ├─► images to pull
+//!                                                      └─► NewPlan ─ create ─ linked ─► Subscriptions point to it
+//! ```
+
+mod answer;
+mod conclusion;
+mod link;
+mod new_plan;
+mod retention;
+mod states;
+mod upgrading;
+
+use apply::object::{ObjectId, annotation};
+use classic::{Decision, Kind, Notice, World, keys};
+use jiff::Timestamp;
+use resolve::classic::entry::CatalogKey;
+use resolve::classic::existing::{Existing, UpgradeStrategy};
+use resolve::classic::request::{Catalog, Forbid, Isolation, Request, Subscription as Asking};
+use serde_json::Value;
+
+pub use answer::{Answer, Failure};
+pub use conclusion::{Conclusion, conclude, conclude_planned};
+pub(crate) use conclusion::{Images, unpack};
+pub use link::{linked, refused};
+pub use new_plan::NewPlan;
+pub(crate) use new_plan::status as first_status;
+pub use retention::MAXIMUM_PLANS;
+pub use states::unpack_timeout;
+
+use crate::settings::Settings;
+use crate::subscription::{Subscription, state};
+
+/// What is to be resolved for a namespace. The catalogs come from the controller.
+#[derive(Debug, Clone)]
+pub struct Question {
+    /// The namespace.
+    pub namespace: String,
+    /// The CatalogSources that take part, by namespace and name.
+    pub sources: Vec<CatalogKey>,
+    /// The Subscriptions that take part.
+    pub subscriptions: Vec<Asking>,
+    /// The operators that are installed.
+    pub existing: Existing,
+    /// How far a failure reaches.
+    pub isolation: Isolation,
+}
+
+impl Question {
+    /// Returns what the resolver is asked, with the catalogs of [`Self::sources`].
+    pub fn request<'a>(&'a self, catalogs: &'a [Catalog], forbid: Option<Forbid<'a>>) -> Request<'a> {
+        Request {
+            namespace: &self.namespace,
+            catalogs,
+            existing: &self.existing,
+            subscriptions: &self.subscriptions,
+            isolation: self.isolation,
+            forbid,
+        }
+    }
+}
+
+/// What a look at a namespace leads to.
+#[derive(Debug, Clone, Default)]
+pub struct Survey {
+    /// What is written at once.
+    pub decision: Decision,
+    /// What is to be resolved; none while something is written first, or when there is nothing to find.
+    pub question: Option<Question>,
+}
+
+/// Returns what is written for a namespace at once, and what is to be resolved.
+pub fn survey(world: &World, namespace: &str, settings: &Settings, now: Timestamp) -> Survey {
+    let mut survey = Survey::default();
+    survey.decision.writes = retention::deletions(world, namespace);
+    let objects: Vec<&Value> = subscriptions(world, namespace);
+    if objects.is_empty() {
+        return survey;
+    }
+    let groups: Vec<&Value> = world
+        .in_namespace(Kind::OperatorGroup, namespace)
+        .map(AsRef::as_ref)
+        .collect();
+    let [group] = groups.as_slice() else {
+        // Upstream only logs this, and users wonder why nothing happens.
+        survey.decision.notices.push(failed(
+            namespace,
+            &format!("found {} operatorGroups, expected 1", groups.len()),
+        ));
+        return survey;
+    };
+    let strategy = UpgradeStrategy::of_group(group);
+    let changed = states::changes(world, &objects, strategy, now);
+    if !changed.is_empty() {
+        survey.decision.writes.extend(changed);
+        return survey;
+    }
+    let waits = |object: &&Value| {
+        let subscription = Subscription(object);
+        !subscription.plan().is_empty() && subscription.state() == state::UPGRADE_PENDING
+    };
+    if objects.iter().all(waits) {
+        return survey;
+    }
+    survey.question = Some(question(world, namespace, &objects, group, settings));
+    survey
+}
+
+/// Returns the Subscriptions of a namespace, by name.
+pub(crate) fn subscriptions<'a>(world: &'a World, namespace: &'a str) -> Vec<&'a Value> {
+    world
+        .in_namespace(Kind::Subscription, namespace)
+        .map(AsRef::as_ref)
+        .collect()
+}
+
+/// The event that a namespace couldn't be resolved.
+fn failed(namespace: &str, message: &str) -> Notice {
+    Notice {
+        about: ObjectId {
+            api_version: "v1".to_owned(),
+            kind: "Namespace".to_owned(),
+            namespace: String::new(),
+            name: namespace.to_owned(),
+        },
+        is_warning: true,
+        reason: "ResolutionFailed".to_owned(),
+        message: message.to_owned(),
+    }
+}
+
+fn question(
+    world: &World,
+    namespace: &str,
+    objects: &[&Value],
+    group: &Value,
+    settings: &Settings,
+) -> Question {
+    let upgrading = upgrading::find(world, namespace, objects);
+    let taking_part = objects
+        .iter()
+        .filter(|object| !upgrading.subscriptions.contains(Subscription(object).name()));
+    let subscriptions: Vec<Asking> = taking_part.map(|object| Asking::from_object(object)).collect();
+    let versions: Vec<&Value> = world
+        .in_namespace(Kind::ClusterServiceVersion, namespace)
+        .map(AsRef::as_ref)
+        .filter(|version| {
+            !upgrading
+                .replaced
+                .contains(apply::object::text(version, "/metadata/name"))
+        })
+        .collect();
+    Question {
+        namespace: namespace.to_owned(),
+        sources: sources(world, namespace, group, settings),
+        existing: Existing::read(
+            namespace,
+            &versions,
+            &subscriptions,
+            UpgradeStrategy::of_group(group),
+        ),
+        subscriptions,
+        isolation: if settings.failures_stay_apart {
+            Isolation::Subscription
+        } else {
+            Isolation::Namespace
+        },
+    }
+}
+
+/// Returns the CatalogSources that a namespace is resolved from: its own, then the global ones.
+pub(crate) fn sources(world: &World, namespace: &str, group: &Value, settings: &Settings) -> Vec<CatalogKey> {
+    let mut namespaces = vec![namespace];
+    let excludes_global = annotation(group, keys::EXCLUDE_GLOBAL_CATALOGS) == Some("true");
+    if !excludes_global && settings.global_namespace != namespace {
+        namespaces.push(&settings.global_namespace);
+    }
+    let in_each = namespaces
+        .into_iter()
+        .flat_map(|namespace| world.in_namespace(Kind::CatalogSource, namespace));
+    in_each
+        .map(|source| {
+            CatalogKey::new(
+                apply::object::text(source, "/metadata/namespace"),
+                apply::object::text(source, "/metadata/name"),
+            )
+        })
+        .collect()
+}

@@ -1,0 +1,528 @@
+//! What ours does beside upstream: images pulled in process, plans of users, approval of one operator, recovery.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use classic::{Kind, World, Write};
+use install_plan::approval::APPROVED;
+use install_plan::bundle_lookup::Unpacked;
+use install_plan::manifest::{MAXIMUM_INLINE_BYTES, Reference, parse};
+use install_plan::namespace::{self, Answer, Conclusion, NewPlan};
+use install_plan::plan::{self, Next, Outcome, Progress};
+use install_plan::selection::{Content, Location, Selected};
+use install_plan::settings::Settings;
+use install_plan::user_plan;
+use jiff::Timestamp;
+use resolve::classic::entry::{CatalogKey, Entry, RegistryBundle, RegistryPackage};
+use resolve::classic::property::Property;
+use resolve::classic::request::Catalog;
+use resolve::classic::snapshot::Snapshot;
+use serde_json::{Value, json};
+
+const ALPHA: &str = "operators.coreos.com/v1alpha1";
+
+fn now() -> Timestamp {
+    "2026-01-01T00:00:00Z".parse().expect("a time")
+}
+
+fn version(name: &str) -> Value {
+    json!({
+        "apiVersion": ALPHA, "kind": "ClusterServiceVersion",
+        "metadata": {"name": name},
+        "spec": {
+            "displayName": name, "version": "1.0.0",
+            "install": {"strategy": "deployment", "spec": {"permissions": [{
+                "serviceAccountName": "sa", "rules": [{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}],
+            }]}},
+        },
+    })
+}
+
+fn package(name: &str) -> Property {
+    Property::new(
+        "olm.package",
+        json!({"packageName": name, "version": "1.0.0"}).to_string(),
+    )
+}
+
+fn selected(name: &str, location: Location) -> Selected {
+    let package_name = name.split('.').next().expect("a package");
+    Selected {
+        name: name.to_owned(),
+        package: package_name.to_owned(),
+        channel: "stable".to_owned(),
+        source: CatalogKey::new("ns", "cat"),
+        replaces: String::new(),
+        properties: vec![package(package_name)],
+        location,
+    }
+}
+
+fn inline(name: &str) -> Selected {
+    let content = Content {
+        service_version: version(name),
+        ..Content::default()
+    };
+    selected(name, Location::Inline(Arc::new(content)))
+}
+
+fn subscription(package: &str, approval: &str, status: Value) -> Value {
+    json!({
+        "apiVersion": ALPHA, "kind": "Subscription",
+        "metadata": {"name": package, "namespace": "ns", "uid": package},
+        "spec": {
+            "name": package, "channel": "stable", "source": "cat", "sourceNamespace": "ns",
+            "installPlanApproval": approval,
+        },
+        "status": status,
+    })
+}
+
+fn world(objects: impl IntoIterator<Item = Value>) -> World {
+    let mut world = World::default();
+    world.put(json!({
+        "apiVersion": "operators.coreos.com/v1", "kind": "OperatorGroup",
+        "metadata": {"name": "og", "namespace": "ns"}, "status": {"namespaces": ["ns"]},
+    }));
+    for object in objects {
+        world.put(object);
+    }
+    world
+}
+
+fn answer(selected: Vec<Selected>) -> Answer {
+    Answer {
+        selected,
+        ..Answer::default()
+    }
+}
+
+fn conclude(world: &World, answer: &Answer, unpacked: &BTreeMap<String, Unpacked>) -> Conclusion {
+    namespace::conclude(world, "ns", answer, unpacked, now())
+}
+
+fn new_plan(conclusion: Conclusion) -> NewPlan {
+    match conclusion {
+        Conclusion::Plan(plan) => *plan,
+        other => panic!("no plan: {other:?}"),
+    }
+}
+
+fn put_all(world: &mut World, writes: Vec<Write>) {
+    for write in writes {
+        match write {
+            Write::UpdateStatus(object) | Write::Update(object) | Write::Create { object, .. } => {
+                world.put(object);
+            }
+            other => panic!("unexpected: {other:?}"),
+        }
+    }
+}
+
+/// Makes a plan as a controller does.
+fn make(world: &mut World, plan: &NewPlan, name: &str) -> Value {
+    let mut created = plan.object.clone();
+    created["metadata"]["name"] = json!(name);
+    created["metadata"]["uid"] = json!(name);
+    let created = plan.with_status(&created).unwrap_or(created);
+    world.put(created.clone());
+    let linked = namespace::linked(world, "ns", plan, &created, now());
+    put_all(world, linked.writes);
+    created
+}
+
+/// Runs through a plan until it rests; returns what was written for which step.
+fn run(world: &mut World, name: &str, contents: &HashMap<String, Content>) -> Vec<(usize, Value)> {
+    let mut progress = Progress::default();
+    let mut written = Vec::new();
+    loop {
+        match plan::decide(
+            world,
+            "ns",
+            name,
+            &progress,
+            contents,
+            &Settings::default(),
+            now(),
+        ) {
+            Next::Rest(decision) => {
+                put_all(world, decision.writes);
+                return written;
+            }
+            Next::Write(action) => {
+                let object = match &action.write {
+                    Write::Create { object, .. } | Write::Update(object) => object.clone(),
+                    other => panic!("unexpected: {other:?}"),
+                };
+                written.push((action.step, object));
+                put_all(world, vec![action.write]);
+                progress.record(action.step, Outcome::Created, Vec::new());
+            }
+            Next::Look(id) => progress.looked(id),
+            other => panic!("unexpected: {other:?}"),
+        }
+    }
+}
+
+fn status(world: &World, kind: Kind, name: &str) -> Value {
+    world.get(kind, "ns", name).expect("an object")["status"].clone()
+}
+
+#[test]
+fn an_image_is_pulled_and_the_plan_only_refers_to_it() {
+    let installed = json!({"state": "AtLatestKnown", "currentCSV": "a.v0", "installedCSV": "a.v0"});
+    let mut before = version("a.v0");
+    before["metadata"]["namespace"] = json!("ns");
+    let mut world = world([subscription("a", "Automatic", installed), before]);
+    let mut image = selected("a.v1", Location::Image("registry/a:v1".to_owned()));
+    image.replaces = "a.v0".to_owned();
+    let answer = answer(vec![image]);
+
+    let Conclusion::NeedsBundles { lookups, decision } = conclude(&world, &answer, &BTreeMap::new()) else {
+        panic!("the image is needed");
+    };
+    assert_eq!(lookups[0].path, "registry/a:v1");
+    put_all(&mut world, decision.writes);
+    let waiting = status(&world, Kind::Subscription, "a");
+    assert_eq!(waiting["state"], "UpgradeAvailable");
+    assert_eq!(waiting["conditions"][0]["type"], "BundleUnpacking");
+    let survey = namespace::survey(&world, "ns", &Settings::default(), now());
+    assert_eq!(
+        survey.decision.writes,
+        [],
+        "the state is true while the image is pulled"
+    );
+
+    let content = Content {
+        service_version: version("a.v1"),
+        ..Content::default()
+    };
+    let ready = Unpacked::Ready {
+        image: "registry/a@sha256:1".to_owned(),
+        content: Arc::new(content.clone()),
+    };
+    let unpacked = BTreeMap::from([("registry/a:v1".to_owned(), ready)]);
+    let plan = new_plan(conclude(&world, &answer, &unpacked));
+    make(&mut world, &plan, "p");
+    let pending = status(&world, Kind::Subscription, "a");
+    assert_eq!(pending["state"], "UpgradePending");
+    assert_eq!(pending.get("conditions"), None);
+    let planned = status(&world, Kind::InstallPlan, "p");
+    assert_eq!(planned["bundleLookups"][0]["identifier"], "a.v1");
+    assert_eq!(planned["bundleLookups"][0].get("conditions"), None);
+    let steps = planned["plan"].as_array().expect("steps");
+    assert_eq!(steps.len(), 4, "a version, an account, a role and its binding");
+    for step in steps {
+        let manifest = step["resource"]["manifest"].as_str().expect("a manifest");
+        assert_eq!(
+            manifest,
+            r#"{"bundle":"a.v1","image":"registry/a@sha256:1","kind":"BundleImage"}"#
+        );
+    }
+
+    let needed = plan::decide(
+        &world,
+        "ns",
+        "p",
+        &Progress::default(),
+        &(),
+        &Settings::default(),
+        now(),
+    );
+    let reference = Reference::Image {
+        image: "registry/a@sha256:1".to_owned(),
+        bundle: "a.v1".to_owned(),
+    };
+    assert_eq!(needed, Next::Bundle(reference));
+    let written = run(&mut world, "p", &HashMap::from([("a.v1".to_owned(), content)]));
+    assert_eq!(written.len(), 4);
+    let (_, made) = &written[0];
+    assert_eq!(made["spec"]["replaces"], "a.v0");
+    assert_eq!(
+        made["metadata"]["annotations"]["operatorframework.io/properties"],
+        r#"{"properties":[{"type":"olm.package","value":{"packageName":"a","version":"1.0.0"}}]}"#
+    );
+    assert_eq!(status(&world, Kind::InstallPlan, "p")["phase"], "Complete");
+}
+
+#[test]
+fn an_image_that_cannot_be_pulled_is_tried_again() {
+    let mut world = world([subscription("a", "Automatic", json!({}))]);
+    let answer = answer(vec![selected(
+        "a.v1",
+        Location::Image("registry/a:v1".to_owned()),
+    )]);
+    let failed = Unpacked::Failed {
+        reason: "ErrImagePull".to_owned(),
+        message: "unauthorized".to_owned(),
+    };
+    let unpacked = BTreeMap::from([("registry/a:v1".to_owned(), failed)]);
+    let Conclusion::Settled(decision) = conclude(&world, &answer, &unpacked) else {
+        panic!("nothing can be planned");
+    };
+    assert_eq!(decision.notices.len(), 1);
+    assert!(decision.look_again_after.is_some());
+    put_all(&mut world, decision.writes);
+    let told = status(&world, Kind::Subscription, "a");
+    assert_eq!(told["conditions"][0]["reason"], "BundleUnpackFailed");
+    let Conclusion::Settled(again) = conclude(&world, &answer, &unpacked) else {
+        panic!("nothing can be planned");
+    };
+    assert_eq!(
+        (again.writes, again.notices),
+        (Vec::new(), Vec::new()),
+        "it is told once"
+    );
+}
+
+#[test]
+fn one_operator_of_a_shared_plan_is_approved_alone() {
+    let mut world = world([
+        subscription("a", "Manual", json!({})),
+        subscription("b", "Automatic", json!({})),
+    ]);
+    let plan = new_plan(conclude(
+        &world,
+        &answer(vec![inline("a.v1"), inline("b.v1")]),
+        &BTreeMap::new(),
+    ));
+    assert_eq!(plan.object["spec"]["approval"], "Manual");
+    let mut created = make(&mut world, &plan, "p");
+    let nothing = HashMap::new();
+    assert_eq!(run(&mut world, "p", &nothing), [], "nobody has approved anything");
+
+    created["metadata"]["annotations"] = json!({APPROVED: "b.v1"});
+    world.put(created.clone());
+    let written = run(&mut world, "p", &nothing);
+    assert_eq!(written.len(), 4);
+    assert!(world.get(Kind::ClusterServiceVersion, "ns", "b.v1").is_some());
+    assert!(world.get(Kind::ClusterServiceVersion, "ns", "a.v1").is_none());
+    let half = status(&world, Kind::InstallPlan, "p");
+    assert_eq!(half["phase"], "RequiresApproval");
+    assert_eq!(
+        run(&mut world, "p", &nothing),
+        [],
+        "what was approved is done once"
+    );
+
+    let mut approved = world
+        .get(Kind::InstallPlan, "ns", "p")
+        .expect("the plan")
+        .as_ref()
+        .clone();
+    approved["spec"]["approved"] = json!(true);
+    world.put(approved);
+    assert_eq!(run(&mut world, "p", &nothing), [], "first the phase changes");
+    assert_eq!(status(&world, Kind::InstallPlan, "p")["phase"], "Installing");
+    assert_eq!(run(&mut world, "p", &nothing).len(), 4);
+    assert_eq!(status(&world, Kind::InstallPlan, "p")["phase"], "Complete");
+    assert!(world.get(Kind::ClusterServiceVersion, "ns", "a.v1").is_some());
+}
+
+#[test]
+fn a_plan_that_was_cut_short_is_taken_up_again() {
+    let mut world = world([subscription("a", "Automatic", json!({}))]);
+    let answer = answer(vec![inline("a.v1")]);
+    let first = new_plan(conclude(&world, &answer, &BTreeMap::new()));
+    assert!(!first.exists());
+    let mut created = first.object.clone();
+    created["metadata"]["name"] = json!("p");
+    world.put(created.clone());
+
+    let second = new_plan(conclude(&world, &answer, &BTreeMap::new()));
+    assert!(second.exists(), "it was created, and nothing more");
+    assert_eq!(second.generation(), 1);
+    assert!(second.with_status(&second.object).is_some());
+
+    world.put(first.with_status(&created).expect("a status"));
+    let third = new_plan(conclude(&world, &answer, &BTreeMap::new()));
+    assert!(
+        third.exists(),
+        "it has its status, and no Subscription points to it"
+    );
+    assert_eq!(third.with_status(&third.object), None);
+    make(&mut world, &third, "p");
+    assert_eq!(
+        status(&world, Kind::Subscription, "a")["installPlanRef"]["name"],
+        "p"
+    );
+}
+
+#[test]
+fn a_bundle_that_is_too_large_for_a_plan_stays_in_its_catalog() {
+    let world = world([subscription("a", "Automatic", json!({}))]);
+    let mut large = version("a.v1");
+    large["spec"]["description"] = json!("x".repeat(MAXIMUM_INLINE_BYTES));
+    let content = Content {
+        service_version: large,
+        ..Content::default()
+    };
+    let answer = answer(vec![selected("a.v1", Location::Inline(Arc::new(content)))]);
+    let plan = new_plan(conclude(&world, &answer, &BTreeMap::new()));
+    assert!(plan.status.to_string().len() < 10_000);
+    let manifest = parse(
+        plan.status["plan"][0]["resource"]["manifest"]
+            .as_str()
+            .expect("text"),
+    );
+    let reference = Reference::read(&manifest.expect("JSON"), "a.v1").expect("a reference");
+    assert!(matches!(reference, Reference::Catalog { .. }), "{reference:?}");
+}
+
+fn catalog(names: &[&str]) -> Catalog {
+    let key = CatalogKey::new("ns", "cat");
+    let described = |name: &&str| {
+        let package_name = name.split('.').next().expect("a package");
+        let bundle = RegistryBundle {
+            csv_name: (*name).to_owned(),
+            package_name: package_name.to_owned(),
+            channel_name: "stable".to_owned(),
+            csv_json: version(name).to_string(),
+            version: "1.0.0".to_owned(),
+            properties: vec![package(package_name)],
+            ..RegistryBundle::default()
+        };
+        let described = RegistryPackage {
+            name: package_name.to_owned(),
+            default_channel: "stable".to_owned(),
+            ..RegistryPackage::default()
+        };
+        Arc::new(Entry::from_registry(&key, bundle, &described).expect("an entry"))
+    };
+    Catalog {
+        content: Ok(Arc::new(Snapshot::new(names.iter().map(described)))),
+        priority: 0,
+        key: key.clone(),
+    }
+}
+
+fn user_plan(names: &[&str], approval: &str) -> Value {
+    json!({
+        "apiVersion": ALPHA, "kind": "InstallPlan",
+        "metadata": {"name": "mine", "namespace": "ns"},
+        "spec": {"clusterServiceVersionNames": names, "approval": approval, "approved": approval == "Automatic"},
+    })
+}
+
+/// Plans what a user wrote.
+fn planned(world: &mut World, catalogs: &[Catalog]) -> Value {
+    for _ in 0..4 {
+        let plan = world
+            .get(Kind::InstallPlan, "ns", "mine")
+            .expect("the plan")
+            .clone();
+        if !user_plan::is_unplanned(&plan) {
+            break;
+        }
+        let step = user_plan::request(world, &plan, catalogs, &Settings::default(), now());
+        let step = match step {
+            user_plan::Step::Resolve(asked) => {
+                let forbid = |entry: &Entry| asked.forbids(entry);
+                let request = asked.question.request(catalogs, Some(&forbid));
+                let answer = Answer::of_resolution(&resolve::classic::resolve(&request));
+                user_plan::conclude(world, &plan, &answer, &BTreeMap::new(), now())
+            }
+            other => other,
+        };
+        match step {
+            user_plan::Step::Write(decision) => put_all(world, decision.writes),
+            other => panic!("unexpected: {other:?}"),
+        }
+    }
+    status(world, Kind::InstallPlan, "mine")
+}
+
+#[test]
+fn a_plan_that_a_user_wrote_is_planned_and_executed() {
+    let catalogs = [catalog(&["a.v1", "b.v1"])];
+    let mut world = world([user_plan(&["a.v1"], "Manual")]);
+    let plan = world
+        .get(Kind::InstallPlan, "ns", "mine")
+        .expect("the plan")
+        .clone();
+    let user_plan::Step::Write(first) =
+        user_plan::request(&world, &plan, &catalogs, &Settings::default(), now())
+    else {
+        panic!("a phase comes first");
+    };
+    put_all(&mut world, first.writes);
+    assert_eq!(status(&world, Kind::InstallPlan, "mine")["phase"], "Planning");
+
+    let status_of_plan = planned(&mut world, &catalogs);
+    assert_eq!(status_of_plan["phase"], "RequiresApproval");
+    let kinds: Vec<&str> = status_of_plan["plan"]
+        .as_array()
+        .expect("steps")
+        .iter()
+        .filter_map(|step| step["resource"]["kind"].as_str())
+        .collect();
+    assert_eq!(
+        kinds,
+        ["ClusterServiceVersion", "ServiceAccount", "Role", "RoleBinding"],
+        "and no Subscription, since nobody asked for upgrades"
+    );
+    let mut approved = world
+        .get(Kind::InstallPlan, "ns", "mine")
+        .expect("the plan")
+        .as_ref()
+        .clone();
+    approved["spec"]["approved"] = json!(true);
+    world.put(approved);
+    run(&mut world, "mine", &HashMap::new());
+    run(&mut world, "mine", &HashMap::new());
+    assert_eq!(status(&world, Kind::InstallPlan, "mine")["phase"], "Complete");
+}
+
+#[test]
+fn a_plan_that_names_what_nobody_offers_fails_and_says_so() {
+    let mut world = world([user_plan(&["c.v1"], "Automatic")]);
+    let failed = planned(&mut world, &[catalog(&["a.v1"])]);
+    assert_eq!(failed["phase"], "Failed");
+    assert_eq!(
+        failed["message"],
+        "no operators found with name c.v1 in the catalogs of namespace ns"
+    );
+    assert_eq!(failed["conditions"][0]["type"], "Resolved");
+}
+
+#[test]
+fn a_namespace_without_one_operator_group_says_so() {
+    let mut world = World::default();
+    world.put(subscription("a", "Automatic", json!({})));
+    let survey = namespace::survey(&world, "ns", &Settings::default(), now());
+    assert!(survey.question.is_none());
+    assert_eq!(
+        survey.decision.notices[0].message,
+        "found 0 operatorGroups, expected 1"
+    );
+}
+
+#[test]
+fn a_dependency_whose_plan_is_gone_is_a_subscription_like_any_other() {
+    let mut orphan = subscription("a", "Automatic", json!({}));
+    orphan["metadata"]["annotations"] = json!({"olm.generated-by": "gone"});
+    let world = world([orphan]);
+    let survey = namespace::survey(&world, "ns", &Settings::default(), now());
+    assert!(survey.question.is_some(), "upstream waits for the plan for ever");
+}
+
+#[test]
+fn what_was_forbidden_is_tried_again_when_permissions_change() {
+    let failed = json!({
+        "apiVersion": ALPHA, "kind": "InstallPlan",
+        "metadata": {"name": "p", "namespace": "ns"},
+        "status": {"phase": "Failed", "attenuatedServiceAccountRef": {"name": "sa", "namespace": "ns"}},
+    });
+    let other = json!({
+        "apiVersion": ALPHA, "kind": "InstallPlan",
+        "metadata": {"name": "q", "namespace": "ns"}, "status": {"phase": "Failed"},
+    });
+    let world = world([failed, other]);
+    let decision = plan::permissions_changed(&world, "ns");
+    assert_eq!(decision.writes.len(), 1);
+    let Write::UpdateStatus(again) = &decision.writes[0] else {
+        panic!("a status");
+    };
+    assert_eq!(again["metadata"]["name"], "p");
+    assert_eq!(again["status"]["phase"], "Installing");
+}

@@ -1,0 +1,210 @@
+//! The steps of bundles, as the real resolver makes them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use classic::World;
+use install_plan::permissions;
+use install_plan::selection::{Content, Location, Selected};
+use install_plan::steps;
+use install_plan::subscription::Subscription;
+use resolve::classic::entry::CatalogKey;
+use resolve::classic::property::Property;
+use serde_json::{Value, json};
+
+fn cases(kind: &str) -> Option<Vec<Value>> {
+    let folder = corpus::open("olmv0")?.join("olmv0-corpus");
+    let text = std::fs::read_to_string(folder.join("resolver/cases.json")).expect("the cases");
+    let all: Value = serde_json::from_str(&text).expect("JSON");
+    let cases = all["cases"].as_array().expect("a list").iter();
+    Some(cases.filter(|case| case["kind"] == kind).cloned().collect())
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn key(value: &Value) -> CatalogKey {
+    CatalogKey::new(text(&value["namespace"]), text(&value["name"]))
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+/// Finds what the case says was selected among its catalogs.
+fn selected(case: &Value) -> Vec<Selected> {
+    let entries = || {
+        list(&case["catalogs"])
+            .iter()
+            .flat_map(|catalog| list(&catalog["entries"]))
+    };
+    let find = |wanted: &Value| {
+        let is_same = |entry: &&Value| {
+            ["catalog", "channel", "name", "package"]
+                .iter()
+                .all(|field| entry[*field] == wanted[*field])
+        };
+        let entry = entries().find(is_same).expect("the selected entry");
+        let property = |property: &Value| {
+            let value = match &property["value"] {
+                Value::String(value) => value.clone(),
+                other => other.to_string(),
+            };
+            Property::new(text(&property["type"]), value)
+        };
+        let inline = &entry["inline"];
+        let (properties, location) = if inline.is_null() {
+            (&entry["properties"], Location::Image(text(&entry["bundlePath"])))
+        } else {
+            let content = Content {
+                service_version: inline["csv"].clone(),
+                objects: list(&inline["objects"]).to_vec(),
+                properties: Vec::new(),
+            };
+            (
+                &inline["bundle"]["properties"],
+                Location::Inline(Arc::new(content)),
+            )
+        };
+        Selected {
+            name: text(&entry["name"]),
+            package: text(&entry["package"]),
+            channel: text(&entry["channel"]),
+            source: key(&entry["catalog"]),
+            replaces: text(&wanted["replaces"]),
+            properties: list(properties).iter().map(property).collect(),
+            location,
+        }
+    };
+    list(&case["expected"]["selected"]).iter().map(find).collect()
+}
+
+fn as_object(kind: &str, object: &Value) -> Value {
+    let mut object = object.clone();
+    object["apiVersion"] = json!("operators.coreos.com/v1alpha1");
+    object["kind"] = json!(kind);
+    object
+}
+
+fn sorted(mut values: Vec<Value>) -> Vec<Value> {
+    values.sort_by_key(ToString::to_string);
+    values
+}
+
+#[test]
+fn steps_and_lookups_are_upstreams() {
+    let Some(cases) = cases("steps") else { return };
+    assert_eq!(cases.len(), 41);
+    let mut unresolved = 0;
+    for case in &cases {
+        let id = text(&case["id"]);
+        let expected = &case["expected"];
+        if expected.get("error").is_some() {
+            // The resolver's own cases: there is nothing to make steps of.
+            unresolved += 1;
+            continue;
+        }
+        let namespace = text(&case["namespace"]);
+        let mut world = World::default();
+        for version in list(&case["existingCSVs"]) {
+            world.put(as_object("ClusterServiceVersion", version));
+        }
+        let subscriptions: Vec<Value> = list(&case["subscriptions"])
+            .iter()
+            .map(|subscription| as_object("Subscription", subscription))
+            .collect();
+        let views: Vec<Subscription<'_>> = subscriptions.iter().map(Subscription).collect();
+        let planned = steps::of_resolution(&world, &namespace, &views, &selected(case))
+            .unwrap_or_else(|error| panic!("{id}: {error}"));
+
+        let flat = |step: &steps::Step| {
+            json!({
+                "resolving": step.resolving,
+                "group": step.group,
+                "version": step.version,
+                "kind": step.kind,
+                "name": step.name,
+                "sourceName": step.source.name,
+                "sourceNamespace": step.source.namespace,
+                "status": step.to_value()["status"],
+                "manifest": serde_json::from_str::<Value>(&step.manifest).expect("JSON"),
+            })
+        };
+        let ours = sorted(planned.steps.iter().map(flat).collect());
+        let theirs = sorted(list(&expected["steps"]).to_vec());
+        assert_eq!(ours, theirs, "{id}");
+        let weights: Vec<u8> = planned
+            .steps
+            .iter()
+            .map(|step| match step.kind.as_str() {
+                "ClusterServiceVersion" => 0,
+                "CustomResourceDefinition" => 1,
+                _ => 2,
+            })
+            .collect();
+        assert!(weights.is_sorted(), "{id}: {weights:?}");
+
+        let lookups = planned
+            .lookups
+            .iter()
+            .map(install_plan::bundle_lookup::BundleLookup::not_started)
+            .collect();
+        assert_eq!(
+            sorted(lookups),
+            sorted(list(&expected["lookups"]).to_vec()),
+            "{id}"
+        );
+        let ours: BTreeMap<String, String> = planned
+            .changes
+            .iter()
+            .map(|change| (change.subscription.clone(), change.service_version.clone()))
+            .collect();
+        let theirs: BTreeMap<String, String> = list(&expected["updatedSubscriptions"])
+            .iter()
+            .map(|subscription| {
+                (
+                    text(&subscription["metadata"]["name"]),
+                    text(&subscription["status"]["currentCSV"]),
+                )
+            })
+            .collect();
+        assert_eq!(ours, theirs, "{id}");
+    }
+    assert_eq!(unresolved, 11);
+}
+
+#[test]
+fn generated_names_are_upstreams() {
+    let Some(cases) = cases("generateName") else {
+        return;
+    };
+    assert_eq!(cases.len(), 2);
+    for case in &cases {
+        let hash = classic::hashes::hash_of_line(&case["object"].to_string());
+        let name = bundle::rendering::names::base_and_suffix(&text(&case["base"]), &hash);
+        assert_eq!(name, text(&case["expected"]), "{}", case["id"]);
+    }
+}
+
+#[test]
+fn permissions_of_service_accounts_are_upstreams() {
+    let Some(cases) = cases("rbacForCSV") else { return };
+    assert_eq!(cases.len(), 2);
+    for case in &cases {
+        let ours: BTreeMap<String, Value> = permissions::of_service_version(&case["csv"])
+            .into_iter()
+            .map(|(account, permitted)| {
+                let all = json!({
+                    "ServiceAccount": permitted.account,
+                    "Roles": permitted.roles,
+                    "RoleBindings": permitted.role_bindings,
+                    "ClusterRoles": permitted.cluster_roles,
+                    "ClusterRoleBindings": permitted.cluster_role_bindings,
+                });
+                (account, all)
+            })
+            .collect();
+        assert_eq!(json!(ours), case["expected"], "{}", case["id"]);
+    }
+}
