@@ -23,7 +23,7 @@ fn cluster(case: &Value) -> Cluster {
         }
         object
     }));
-    cluster.world.server_version = "v0.0.0-master+$Format:%H$".to_owned();
+    "v0.0.0-master+$Format:%H$".clone_into(&mut cluster.world.server_version);
     cluster
 }
 

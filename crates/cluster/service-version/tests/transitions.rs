@@ -38,14 +38,12 @@ fn cluster(case: &Value) -> Cluster {
     let mut objects: Vec<Value> = seen.cloned().collect();
     bring_about(text(case, "/apiReconciliation"), &mut objects);
     let mut cluster = Cluster::of(objects);
-    cluster.world.server_version = "v0.0.0-master+$Format:%H$".to_owned();
-    for (group, version, kind) in [("a1", "v1", "a1Kind")] {
-        cluster.world.served.insert(GroupVersionKind {
-            group: group.to_owned(),
-            version: version.to_owned(),
-            kind: kind.to_owned(),
-        });
-    }
+    "v0.0.0-master+$Format:%H$".clone_into(&mut cluster.world.server_version);
+    cluster.world.served.insert(GroupVersionKind {
+        group: "a1".to_owned(),
+        version: "v1".to_owned(),
+        kind: "a1Kind".to_owned(),
+    });
     cluster
 }
 
@@ -194,7 +192,7 @@ fn a_chain_of_versions_is_walked_in_any_order() {
 
 fn walk(case: &Value, order: &str) {
     let mut cluster = Cluster::real();
-    cluster.world.server_version = "v1.36.3".to_owned();
+    "v1.36.3".clone_into(&mut cluster.world.server_version);
     cluster.put(json!({"kind": "Namespace", "metadata": {"name": "ns"}, "status": {"phase": "Active"}}));
     cluster.put(json!({
         "apiVersion": "operators.coreos.com/v1", "kind": "OperatorGroup",

@@ -17,11 +17,11 @@ pub fn describe(violation: &SchemaViolation, overrides: &Overrides) -> String {
         return "the chart's schema can't be used: ask who packaged the chart to mend values.schema.json"
             .to_owned();
     }
-    let mut message = complaints[..complaints.len().min(MOST_COMPLAINTS)].join("; ");
-    if complaints.len() > MOST_COMPLAINTS {
-        message.push_str(&format!("; and {} more", complaints.len() - MOST_COMPLAINTS));
+    let message = complaints[..complaints.len().min(MOST_COMPLAINTS)].join("; ");
+    match complaints.len().checked_sub(MOST_COMPLAINTS) {
+        None | Some(0) => message,
+        Some(more) => format!("{message}; and {more} more"),
     }
-    message
 }
 
 fn one(path: &[Step], complaint: &Complaint, overrides: &Overrides) -> String {

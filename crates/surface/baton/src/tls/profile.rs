@@ -27,6 +27,7 @@ static NEWEST: [&SupportedProtocolVersion; 1] = [&TLS13];
 
 /// Flags that say what is agreed on.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_field_names, reason = "the names are those of the flags")]
 pub(crate) struct ProfileFlags {
     /// Which TLS is agreed on with clients, by Mozilla's names
     #[arg(long, value_enum, value_name = "PROFILE", default_value = "intermediate")]
