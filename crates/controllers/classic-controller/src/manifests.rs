@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The answers are for the API server alone, which has asked already whether its caller may see them: whoever serves
-//! [`router`] lets in only who has the API server's certificate.
+//! [`Manifests::router`] lets in only who has the API server's certificate.
 
 mod answers;
 mod icon;

@@ -3,9 +3,9 @@
 //! It begins with what is mandatory. Every dependency of something chosen is a choice to make, in the order in which
 //! they come up: the first candidate with which a solution exists is taken. Nothing is chosen that nobody asked for.
 //!
-//! Almost always the first candidate of every choice will do, and no search is needed ([`search`]). Where it will not,
+//! Almost always the first candidate of every choice will do, and no search is needed (`search`). Where it will not,
 //! a SAT solver tells with which candidates a solution exists, and which constraints exclude each other
-//! ([`satisfiability`]).
+//! (`satisfiability`).
 
 mod satisfiability;
 mod search;

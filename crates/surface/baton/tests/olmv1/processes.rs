@@ -164,7 +164,8 @@ impl Controllers {
             kubeconfig: server.kubeconfig(),
             environment: environment.collect(),
             is_plain: true,
-            flags: Vec::new(),
+            // What is told here is of OLM v1; where a scenario has objects of OLM v0, it plays their controllers itself.
+            flags: vec!["--no-classic".to_owned()],
             folder: tempfile::tempdir().map_err(|error| error.to_string())?,
         })
     }
@@ -177,7 +178,7 @@ impl Controllers {
 
     /// The same controllers, with more flags.
     pub(crate) fn with_flags(mut self, flags: Vec<String>) -> Self {
-        self.flags = flags;
+        self.flags.extend(flags);
         self
     }
 
