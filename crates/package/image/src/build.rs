@@ -277,7 +277,7 @@ fn annotations(settings: &ImageSettings) -> Option<std::collections::HashMap<Str
     (has_place && !annotations.is_empty()).then(|| annotations.clone().into_iter().collect())
 }
 
-fn put(
+pub(crate) fn put(
     store: &ContentStore,
     document: &impl Serialize,
     name: &'static str,
@@ -307,7 +307,7 @@ fn put(
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it is the shape that map_err takes")]
-fn incomplete(error: oci_spec::OciSpecError) -> BuildError {
+pub(crate) fn incomplete(error: oci_spec::OciSpecError) -> BuildError {
     BuildError::Field {
         field: "image",
         value: String::new(),

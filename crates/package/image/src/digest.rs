@@ -5,6 +5,9 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+/// How much of a file is read at a time.
+const FILE_PIECE_BYTES: usize = 1 << 18;
+
 /// The SHA-256 digest of a blob, written `sha256:<64 hex digits>`.
 ///
 /// Registries may know other algorithms; no registry or tool that operators are published with uses one, so a name
@@ -30,6 +33,19 @@ impl Digest {
         let mut hasher = Hasher::new();
         hasher.update(bytes);
         hasher.finish()
+    }
+
+    /// The digest of a file's content, read piece by piece.
+    pub fn of_file(path: &std::path::Path) -> std::io::Result<Self> {
+        let mut file = std::fs::File::open(path)?;
+        let mut hasher = Hasher::new();
+        let mut piece = vec![0; FILE_PIECE_BYTES];
+        loop {
+            match std::io::Read::read(&mut file, &mut piece)? {
+                0 => return Ok(hasher.finish()),
+                read => hasher.update(&piece[..read]),
+            }
+        }
     }
 
     /// The 64 lower-case hexadecimal digits, without the algorithm.

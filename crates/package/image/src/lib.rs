@@ -8,12 +8,14 @@
 //!                                     │
 //!                                     ▼
 //!                                  unpack ─► files
+//! attachment: documents about an image, beside it in its registry; materials: what a program says it is made of
 //! registry: the embedded OCI registry, which keeps its own blobs on disk
 //! ```
 //!
 //! Everything meets in the [`content`] store: pulling, building and importing write blobs into it by digest; pushing,
 //! exporting and unpacking read from it. The crate knows nothing of what an image holds.
 
+pub mod attachment;
 pub mod build;
 pub mod content;
 pub mod credentials;
@@ -21,6 +23,7 @@ pub mod digest;
 pub mod layer;
 pub mod layout;
 pub mod manifest;
+pub mod materials;
 pub mod mirrors;
 pub mod policy;
 pub mod program;

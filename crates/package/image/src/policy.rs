@@ -19,6 +19,7 @@ use crate::digest::Digest;
 use crate::reference::Reference;
 use crate::surroundings::Surroundings;
 
+mod acceptance;
 mod identity;
 pub mod lookaside;
 mod openpgp;
@@ -26,6 +27,8 @@ mod payload;
 mod requirement;
 mod scope;
 mod sigstore;
+
+pub use acceptance::{Acceptance, Signer};
 
 use requirement::Requirement;
 
@@ -213,19 +216,24 @@ impl Policy {
     }
 
     /// Decides about an image by its name, the digest of its manifest and the signatures that were found: every
-    /// requirement has to be met, each by one signature.
+    /// requirement has to be met, each by one signature. Says by whose.
     pub fn evaluate(
         &self,
         reference: &Reference,
         manifest: &Digest,
         signatures: &Signatures,
-    ) -> Result<(), PolicyError> {
+    ) -> Result<Acceptance, PolicyError> {
+        let mut signers = Vec::new();
         for requirement in self.requirements_for(reference) {
-            requirement
+            let signer = requirement
                 .check(reference, manifest, signatures)
                 .map_err(|reason| self.rejected(reference, reason))?;
+            signers.extend(signer);
         }
-        Ok(())
+        Ok(Acceptance {
+            policy: self.path.clone(),
+            signers,
+        })
     }
 
     /// The requirements of the narrowest scope that the image lies in.

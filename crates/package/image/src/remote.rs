@@ -16,6 +16,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use oci_spec::image::{Descriptor, MediaType};
+use tracing::Instrument as _;
 
 use crate::content::{ContentStore, Pin};
 use crate::credentials::Credentials;
@@ -23,7 +24,7 @@ use crate::digest::Digest;
 use crate::manifest::{self, MAX_DOCUMENT_BYTES, Manifest};
 use crate::mirrors::{Endpoint, Mirrors};
 use crate::policy::lookaside::Lookaside;
-use crate::policy::{Policy, PolicyError, PolicySource};
+use crate::policy::{Acceptance, Needs, Policy, PolicyError, PolicySource, Signatures};
 use crate::reference::Reference;
 use crate::surroundings::Surroundings;
 
@@ -34,6 +35,7 @@ mod error;
 mod progress;
 mod pull;
 mod push;
+mod referrers;
 mod registry;
 mod retry;
 mod signatures;
@@ -168,6 +170,8 @@ pub struct Pulled {
     pub manifest: Descriptor,
     /// The name that was asked for, with the root's digest.
     pub reference: Reference,
+    /// Why the trust policy accepts it.
+    pub acceptance: Acceptance,
     /// Keep the image's parts in the store as long as this lives.
     pub pins: Vec<Pin>,
 }
@@ -240,6 +244,37 @@ impl Remote {
         Ok((descriptor, bytes))
     }
 
+    /// Asks the trust policy about an image for Linux on an architecture, without fetching it. Where no signature has to be
+    /// seen, no registry is asked.
+    pub async fn verify(&self, reference: &Reference, architecture: &str) -> Result<Acceptance, RemoteError> {
+        let reference = reference.or_latest();
+        let policy = &self.options.policy;
+        policy.refuse_early(&reference)?;
+        if policy.needs(&reference) == Needs::default() {
+            // Nothing that is demanded looks at the digest.
+            return Ok(policy.evaluate(&reference, &Digest::of(&[]), &Signatures::default())?);
+        }
+        let mut places = self.places(&reference)?;
+        while let Some(place) = places.next() {
+            match self.verify_at(&place, &reference, architecture).await {
+                Err(error) if !error.is_final() => places.failed(error),
+                result => return result,
+            }
+        }
+        Err(places.exhausted())
+    }
+
+    async fn verify_at(
+        &self,
+        place: &Endpoint,
+        reference: &Reference,
+        architecture: &str,
+    ) -> Result<Acceptance, RemoteError> {
+        let connection = self.connect(place, Purpose::Pull).await?;
+        let vouching = pull::vouching(&connection, reference, architecture).await?;
+        self.check_policy(&connection, reference, &vouching).await
+    }
+
     /// Lists the tags of a repository, as the registry orders them.
     pub async fn tags(&self, reference: &Reference) -> Result<Vec<String>, RemoteError> {
         let reference = reference.without_version().or_latest();
@@ -289,9 +324,21 @@ impl Remote {
         if let Some(pulled) = self.already_there(store, &reference, selection).await? {
             return Ok(pulled);
         }
-        let mut places = self.places(&reference)?;
+        let span = tracing::info_span!(target: "baton::work", "pull", image = %reference);
+        self.pull_anywhere(store, &reference, selection)
+            .instrument(span)
+            .await
+    }
+
+    async fn pull_anywhere(
+        &self,
+        store: &ContentStore,
+        reference: &Reference,
+        selection: pull::Selection<'_>,
+    ) -> Result<Pulled, RemoteError> {
+        let mut places = self.places(reference)?;
         while let Some(place) = places.next() {
-            match self.pull_at(&place, store, &reference, selection).await {
+            match self.pull_at(&place, store, reference, selection).await {
                 Err(error) if !error.is_final() => places.failed(error),
                 result => return result,
             }
@@ -376,20 +423,21 @@ impl Remote {
         connection: &Connection,
         reference: &Reference,
         digests: &[Digest],
-    ) -> Result<(), RemoteError> {
+    ) -> Result<Acceptance, RemoteError> {
         let policy = &self.options.policy;
         let needs = policy.needs(reference);
         let mut refusal: Option<PolicyError> = None;
         for digest in digests {
             let signatures = signatures::fetch(connection, &self.options.lookaside, digest, needs).await?;
             match policy.evaluate(reference, digest, &signatures) {
-                Ok(()) => return Ok(()),
+                Ok(acceptance) => return Ok(acceptance),
                 Err(error) => {
                     refusal.get_or_insert(error);
                 }
             }
         }
-        refusal.map_or(Ok(()), |error| Err(error.into()))
+        // Without a digest there is no image to accept.
+        refusal.map_or_else(|| Ok(Acceptance::default()), |error| Err(error.into()))
     }
 }
 

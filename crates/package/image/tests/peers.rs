@@ -5,7 +5,13 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 
+use image::attachment::{Attachment, BILL_OF_MATERIALS, Provenance, STATEMENT};
+use image::build::{self, ImageSettings};
+use image::content::ContentStore;
+use image::manifest;
+use image::reference::Reference;
 use image::registry::{Registry, RegistryOptions, Serving, TlsIdentity, Users};
+use image::remote::{Encryption, Remote, RemoteOptions};
 use serde_json::{Value, json};
 
 /// With this set to 1, a tool that isn't there is a failure instead of a skipped test.
@@ -294,4 +300,91 @@ async fn images_go_to_debian_s_registry_and_back_unchanged() {
     }
     other.process.kill().await.unwrap();
     serving.stop().await;
+}
+
+/// Pushes an image and two documents about it; returns the image's digest.
+async fn push_with_attachments(host: &str) -> image::digest::Digest {
+    let store = ContentStore::temporary().unwrap();
+    let remote = Remote::new(RemoteOptions {
+        encryption: Encryption::Off,
+        ..RemoteOptions::default()
+    });
+    let name = Reference::parse(&format!("{host}/team/operator:v1")).unwrap();
+    let image =
+        build::for_architectures(&store, &ImageSettings::default(), &["amd64", "arm64"], &[]).unwrap();
+    let digest = manifest::digest_of(&image.descriptor).unwrap();
+    remote.push(&store, &image.descriptor, &name).await.unwrap();
+    let list = Attachment::bill_of_materials(br#"{"bomFormat":"CycloneDX"}"#.to_vec());
+    let provenance = Provenance {
+        recipe: "test",
+        parameters: json!({}),
+        materials: Vec::new(),
+        version: "1.0.0".to_owned(),
+    };
+    let statement = provenance.attachment(&format!("{host}/team/operator"), &digest);
+    // Twice: what is there already isn't listed again.
+    for attachment in [&list, &statement, &list] {
+        remote
+            .attach(&store, attachment, &image.descriptor, &name)
+            .await
+            .unwrap();
+    }
+    for (attachment, kind) in [(&list, BILL_OF_MATERIALS), (&statement, STATEMENT)] {
+        let found = remote.attachments(&name, kind, "amd64").await.unwrap();
+        assert_eq!(found, std::slice::from_ref(attachment), "{kind}");
+    }
+    digest
+}
+
+/// What a list of referrers says of each: the type and the annotations.
+fn listed(list: &str) -> Vec<(String, Value)> {
+    let list: Value = serde_json::from_str(list).unwrap();
+    let mut listed: Vec<(String, Value)> = list["manifests"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|referrer| {
+            let kind = referrer["artifactType"].as_str().unwrap_or_default();
+            (kind.to_owned(), referrer["annotations"].clone())
+        })
+        .collect();
+    listed.sort_by(|left, right| left.0.cmp(&right.0));
+    listed
+}
+
+fn both_documents() -> Vec<(String, Value)> {
+    let predicate = json!({"in-toto.io/predicate-type": "https://slsa.dev/provenance/v1"});
+    vec![
+        (BILL_OF_MATERIALS.to_owned(), Value::Null),
+        (STATEMENT.to_owned(), predicate),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_attached_to_an_image_is_in_the_registry_s_list() {
+    let folder = tempfile::tempdir().unwrap();
+    let serving = Registry::serve_on_loopback(folder.path().join("registry"))
+        .await
+        .unwrap();
+    let host = serving.address().to_string();
+    let digest = push_with_attachments(&host).await;
+    let answer = reqwest::get(format!("http://{host}/v2/team/operator/referrers/{digest}")).await;
+    assert_eq!(listed(&answer.unwrap().text().await.unwrap()), both_documents());
+    serving.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_registry_without_a_list_gets_one_under_a_tag() {
+    if !has_peer("skopeo") || !has_peer("docker-registry") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut other = DockerRegistry::start(folder.path()).await;
+    let host = other.address.to_string();
+    let digest = push_with_attachments(&host).await;
+    let tag = digest.to_string().replace(':', "-");
+    let name = format!("docker://{host}/team/operator:{tag}");
+    let raw = skopeo(&["inspect", "--raw", "--tls-verify=false", &name]).await;
+    assert_eq!(listed(&raw), both_documents());
+    other.process.kill().await.unwrap();
 }

@@ -36,8 +36,8 @@ impl Keyring {
         Ok(Self { keys })
     }
 
-    /// Verifies a signature and returns what was signed.
-    pub(super) fn verify(&self, signature: &[u8]) -> Result<Payload, String> {
+    /// Verifies a signature and returns what was signed, and the fingerprint of the key that vouches for it.
+    pub(super) fn verify(&self, signature: &[u8]) -> Result<(Payload, String), String> {
         let invalid = |error: pgp::errors::Error| format!("signature error: {error}");
         let (mut message, _) = Message::from_reader(signature).map_err(invalid)?;
         for _ in 0..COMPRESSION_LIMIT {
@@ -65,7 +65,10 @@ impl Keyring {
                     continue;
                 };
                 match usable(key, signature, now) {
-                    Ok(()) => return Payload::parse(&text, Kind::SimpleSigning),
+                    Ok(()) => {
+                        let signed = Payload::parse(&text, Kind::SimpleSigning)?;
+                        return Ok((signed, key.primary_key.fingerprint().to_string()));
+                    }
                     Err(refusal) => reason = refusal,
                 }
             }

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 
 use super::identity::SignedIdentity;
-use super::{Signatures, openpgp, read_limited, sigstore};
+use super::{Signatures, Signer, openpgp, read_limited, sigstore};
 use crate::digest::Digest;
 use crate::reference::Reference;
 
@@ -151,42 +151,51 @@ impl Requirement {
         }
     }
 
-    /// Says why the image doesn't meet the requirement, if so.
+    /// Says whose signature meets the requirement, if it takes one; or why the image doesn't meet it.
     pub(super) fn check(
         &self,
         reference: &Reference,
         manifest: &Digest,
         signatures: &Signatures,
-    ) -> Result<(), String> {
+    ) -> Result<Option<Signer>, String> {
         if let Some(refusal) = self.certain_refusal(reference) {
             return Err(refusal);
         }
         match self {
-            Self::InsecureAcceptAnything(_) => Ok(()),
+            Self::InsecureAcceptAnything(_) => Ok(None),
             Self::Reject(_) | Self::SignedBaseLayer(_) => Err("rejected by policy".to_owned()),
             Self::SignedBy(signed) => {
                 let keys = openpgp::Keyring::new(&signed.keys()?)?;
                 let identity = signed.signed_identity.clone().unwrap_or_default();
                 any_accepted(&signatures.simple_signing, |signature| {
-                    keys.verify(signature)?.check(reference, manifest, &identity)
+                    let (signed, key) = keys.verify(signature)?;
+                    signed.check(reference, manifest, &identity)?;
+                    Ok(Signer::OpenPgp(key))
                 })
+                .map(Some)
             }
             Self::SigstoreSigned(signed) => {
                 let keys = sigstore::PublicKeys::new(&signed.keys()?)?;
                 let identity = signed.signed_identity.clone().unwrap_or_default();
                 any_accepted(&signatures.sigstore, |signature| {
-                    keys.verify(signature)?.check(reference, manifest, &identity)
+                    let (signed, key) = keys.verify(signature)?;
+                    signed.check(reference, manifest, &identity)?;
+                    Ok(Signer::Sigstore(key))
                 })
+                .map(Some)
             }
         }
     }
 }
 
-fn any_accepted<T>(signatures: &[T], accept: impl Fn(&T) -> Result<(), String>) -> Result<(), String> {
+fn any_accepted<T>(
+    signatures: &[T],
+    accept: impl Fn(&T) -> Result<Signer, String>,
+) -> Result<Signer, String> {
     let mut reasons = Vec::new();
     for signature in signatures {
         match accept(signature) {
-            Ok(()) => return Ok(()),
+            Ok(signer) => return Ok(signer),
             Err(reason) => reasons.push(reason),
         }
     }

@@ -11,6 +11,7 @@ use rustls::pki_types::pem::PemObject;
 
 use super::SigstoreSignature;
 use super::payload::{Kind, Payload};
+use crate::digest::Digest;
 
 /// Cosign hashes with SHA-256 whatever the curve is.
 static ALGORITHMS: [&dyn KnownAlgorithm; 5] = [
@@ -23,7 +24,8 @@ static ALGORITHMS: [&dyn KnownAlgorithm; 5] = [
 
 /// The keys of which one has to have signed.
 pub(super) struct PublicKeys {
-    keys: Vec<ParsedPublicKey>,
+    /// Each with the digest of its DER form, by which people know it.
+    keys: Vec<(ParsedPublicKey, String)>,
 }
 
 impl PublicKeys {
@@ -42,26 +44,29 @@ impl PublicKeys {
                 .ok_or_else(|| {
                     format!("parsing public key {number}: neither ECDSA (P-256, P-384, P-521), Ed25519 nor RSA (2048 bits or more)")
                 })?;
-            keys.push(key);
+            keys.push((key, Digest::of(&der).to_string()));
         }
         Ok(Self { keys })
     }
 
-    /// Verifies a signature and returns what was signed.
-    pub(super) fn verify(&self, signature: &SigstoreSignature) -> Result<Payload, String> {
+    /// Verifies a signature and returns what was signed, and by which key.
+    pub(super) fn verify(&self, signature: &SigstoreSignature) -> Result<(Payload, String), String> {
         let bytes = STANDARD
             .decode(&signature.signature)
             .map_err(|error| format!("base64 decoding: {error}"))?;
-        let is_signed = self
+        let signer = self
             .keys
             .iter()
-            .any(|key| key.verify_sig(&signature.payload, &bytes).is_ok());
-        if !is_signed {
+            .find(|(key, _)| key.verify_sig(&signature.payload, &bytes).is_ok());
+        let Some((_, signer)) = signer else {
             return Err(
                 "cryptographic signature verification failed: invalid signature when validating".to_owned(),
             );
-        }
-        Payload::parse(&signature.payload, Kind::Sigstore)
+        };
+        Ok((
+            Payload::parse(&signature.payload, Kind::Sigstore)?,
+            signer.clone(),
+        ))
     }
 }
 

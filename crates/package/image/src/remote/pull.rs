@@ -10,6 +10,7 @@ use super::{Pulled, Remote, RemoteError, digest_of, manifest_type};
 use crate::content::{ContentError, ContentStore, Pin};
 use crate::digest::Digest;
 use crate::manifest::{self, MAX_DOCUMENT_BYTES, Manifest, ManifestError};
+use crate::policy::Signatures;
 use crate::reference::Reference;
 
 /// How deep indexes may lie within indexes; real ones hold images.
@@ -62,7 +63,8 @@ impl Remote {
     ) -> Result<Pulled, RemoteError> {
         let (root, bytes) = connection.manifest().await?;
         let manifests = gather(connection, reference, root.clone(), bytes, selection).await?;
-        self.check_policy(connection, reference, &manifests.vouching)
+        let acceptance = self
+            .check_policy(connection, reference, &manifests.vouching)
             .await?;
 
         let digests: Vec<Digest> = manifests
@@ -87,6 +89,7 @@ impl Remote {
             reference: reference.with_digest(digest_of(reference, &root)?),
             root,
             manifest: manifests.chosen,
+            acceptance,
             pins,
         })
     }
@@ -107,27 +110,50 @@ impl Remote {
         }
         let found = {
             let store = store.clone();
-            let reference = reference.clone();
             let architecture = match selection {
                 Selection::Architecture(name) => Some(name.to_owned()),
                 Selection::Everything => None,
             };
-            tokio::task::spawn_blocking(move || find(&store, &reference, digest, architecture.as_deref()))
+            tokio::task::spawn_blocking(move || find(&store, digest, architecture.as_deref()))
                 .await
                 .ok()
                 .flatten()
         };
-        Ok(found)
+        let Some((root, manifest, pins)) = found else {
+            return Ok(None);
+        };
+        Ok(Some(Pulled {
+            reference: reference.with_digest(digest),
+            root,
+            manifest,
+            acceptance: self
+                .options
+                .policy
+                .evaluate(reference, &digest, &Signatures::default())?,
+            pins,
+        }))
     }
+}
+
+/// Finds the digests whose signatures vouch for an image: its own, and those of the indexes that lead to it.
+pub(super) async fn vouching(
+    connection: &Connection,
+    reference: &Reference,
+    architecture: &str,
+) -> Result<Vec<Digest>, RemoteError> {
+    let (root, bytes) = connection.manifest().await?;
+    let selection = Selection::Architecture(architecture);
+    Ok(gather(connection, reference, root, bytes, selection)
+        .await?
+        .vouching)
 }
 
 /// Looks for a whole image in the store; anything missing or odd means that it has to be fetched.
 fn find(
     store: &ContentStore,
-    reference: &Reference,
     digest: Digest,
     architecture: Option<&str>,
-) -> Option<Pulled> {
+) -> Option<(Descriptor, Descriptor, Vec<Pin>)> {
     let bytes = store.read(&digest, MAX_DOCUMENT_BYTES).ok()?;
     let media_type = manifest_type(&MediaType::Other(String::new()), &bytes);
     let root = manifest::descriptor(media_type, &digest, bytes.len() as u64);
@@ -148,12 +174,7 @@ fn find(
             return None;
         }
     }
-    Some(Pulled {
-        reference: reference.with_digest(digest),
-        root,
-        manifest: chosen,
-        pins,
-    })
+    Some((root, chosen, pins))
 }
 
 async fn pin(store: &ContentStore, digests: Vec<Digest>) -> Result<Vec<Pin>, ContentError> {

@@ -184,7 +184,7 @@ impl Remote {
     }
 
     /// Publishes a manifest, unless the name stands for it already.
-    async fn publish(
+    pub(super) async fn publish(
         &self,
         connection: &Connection,
         store: &ContentStore,

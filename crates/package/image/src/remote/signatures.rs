@@ -2,13 +2,13 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use oci_spec::image::{Descriptor, ImageIndex};
+use oci_spec::image::Descriptor;
 use serde::Deserialize;
 
 use super::connection::Connection;
-use super::{RemoteError, digest_of};
+use super::{RemoteError, digest_of, referrers};
 use crate::digest::Digest;
-use crate::manifest::{MAX_DOCUMENT_BYTES, Manifest};
+use crate::manifest::Manifest;
 use crate::policy::lookaside::{Location, Lookaside};
 use crate::policy::{Needs, PolicyError, Signatures, SigstoreSignature};
 
@@ -52,7 +52,11 @@ pub(super) async fn fetch(
             Err(RemoteError::NotFound { .. }) => {}
             Err(error) => return Err(error),
         }
-        for referrer in referrers(connection, digest).await? {
+        let referrers = referrers::listed(connection, digest).await?;
+        let signing = referrers
+            .into_iter()
+            .filter(|referrer| referrers::is_of(referrer, ARTIFACT_TYPE));
+        for referrer in signing.take(SIGNATURE_LIMIT) {
             let digest = digest_of(&connection.reference, &referrer)?;
             let (descriptor, bytes) = connection
                 .manifest_of(&connection.reference.with_digest(digest))
@@ -133,32 +137,6 @@ async fn from_extension(connection: &Connection, digest: &Digest) -> Result<Vec<
         .collect())
 }
 
-/// The signatures that refer to an image, by the registry's list or by the tag that stands in for it.
-async fn referrers(connection: &Connection, digest: &Digest) -> Result<Vec<Descriptor>, RemoteError> {
-    let what = format!("referrers of {digest}");
-    let list = connection.address(&format!("referrers/{digest}"));
-    let tag = connection.address(&format!("manifests/{}", digest.to_string().replace(':', "-")));
-    let mut found = Vec::new();
-    for address in [list, tag] {
-        let bytes = match connection.get(&address, &what, MAX_DOCUMENT_BYTES).await {
-            Ok((_, bytes)) => bytes,
-            // Registries without the list answer in many ways; none of them can hide a signature that is needed,
-            // because without one the image is refused.
-            Err(RemoteError::NotFound { .. } | RemoteError::Refused { .. }) => continue,
-            Err(error) => return Err(error),
-        };
-        let index: ImageIndex =
-            serde_json::from_slice(&bytes).map_err(|error| malformed(connection, &what, &error))?;
-        let signatures = index.manifests().iter().filter(|referrer| {
-            let kind = referrer.artifact_type().as_ref();
-            kind.is_some_and(|kind| kind.as_ref() == ARTIFACT_TYPE)
-        });
-        found.extend(signatures.take(SIGNATURE_LIMIT).cloned());
-        break;
-    }
-    Ok(found)
-}
-
 /// Reads the signatures that a manifest holds as its layers.
 async fn attached(
     connection: &Connection,
@@ -200,7 +178,7 @@ async fn attached(
     Ok(())
 }
 
-fn malformed(connection: &Connection, what: &str, error: &serde_json::Error) -> RemoteError {
+pub(super) fn malformed(connection: &Connection, what: &str, error: &serde_json::Error) -> RemoteError {
     RemoteError::Refused {
         registry: connection.reference.registry().to_owned(),
         action: format!("send {what}"),
