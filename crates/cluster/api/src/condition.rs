@@ -86,6 +86,17 @@ impl Statement {
     }
 }
 
+/// The aspect: whether the image that an object uses carries the signatures that the administrator demands. Upstream doesn't
+/// have it, and its definitions allow it.
+pub const SIGNATURE_VERIFIED: &str = "SignatureVerified";
+
+impl Statement {
+    /// Says who has signed an image.
+    pub fn of_signature(words: impl Into<String>) -> Self {
+        Self::new(SIGNATURE_VERIFIED, ConditionStatus::True, "Signed", words)
+    }
+}
+
 /// Puts a statement into a list of conditions; the time moves only if the status becomes another one.
 pub fn set(conditions: &mut Vec<Condition>, statement: Statement, generation: i64, now: Timestamp) {
     let message = shortened(statement.message);

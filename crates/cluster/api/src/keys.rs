@@ -93,6 +93,9 @@ pub const ADOPT: &str = "baton-olm.dev/adopt";
 /// The version that a revision was made to get away from.
 pub const ROLLED_BACK_FROM: &str = "baton-olm.dev/rolled-back-from";
 
+/// Who had signed the bundle of a revision when it was made, or that nobody had to; written by the controller.
+pub const SIGNATURE: &str = "baton-olm.dev/signature";
+
 /// The namespace of OLM v1 itself, where nothing else is said.
 pub const SYSTEM_NAMESPACE: &str = "olmv1-system";
 

@@ -17,6 +17,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::Client;
 use kube::api::{Api, ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
+use tracing::Instrument as _;
 
 use crate::content::{self, Content, ContentError, SecretState, owner_of};
 use crate::object::{ObjectId, text};
@@ -106,7 +107,11 @@ impl Engine {
                 Step::Look { phase } => self.look(&mut snapshot, phase).await,
                 Step::Write { phase, writes } => {
                     attempts += 1;
-                    self.write(&mut snapshot, phase, writes, attempts).await;
+                    let span =
+                        tracing::info_span!(target: "baton::work", "apply", phase, writes = writes.len());
+                    self.write(&mut snapshot, phase, writes, attempts)
+                        .instrument(span)
+                        .await;
                 }
                 Step::Part { phase, partings } => {
                     attempts += 1;

@@ -28,4 +28,5 @@ pub mod revision;
 pub mod secrets;
 pub mod served;
 pub mod teardown;
+pub mod unmanaged;
 pub mod validation;

@@ -70,18 +70,30 @@ pub(crate) fn group_and_version(api_version: &str) -> (&str, &str) {
     }
 }
 
+/// Returns what is at a JSON pointer, like `Value::pointer`, which copies each part of the pointer twice in search of escaped
+/// characters. Controllers look at objects by pointers all the time, and hardly one of those has any.
+pub fn at<'a>(object: &'a Value, pointer: &str) -> Option<&'a Value> {
+    if pointer.contains('~') {
+        return object.pointer(pointer);
+    }
+    let Some(parts) = pointer.strip_prefix('/') else {
+        return pointer.is_empty().then_some(object);
+    };
+    parts.split('/').try_fold(object, |value, part| match value {
+        Value::Object(fields) => fields.get(part),
+        Value::Array(_) => value.pointer(&format!("/{part}")),
+        _ => None,
+    })
+}
+
 /// Returns the text at a JSON pointer; empty where there is none.
 pub fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
-    object
-        .pointer(pointer)
-        .and_then(Value::as_str)
-        .unwrap_or_default()
+    at(object, pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Returns the generation of an object's spec, 0 if it has none.
 pub fn generation(object: &Value) -> i64 {
-    object
-        .pointer("/metadata/generation")
+    at(object, "/metadata/generation")
         .and_then(Value::as_i64)
         .unwrap_or_default()
 }
@@ -93,8 +105,7 @@ pub fn is_terminating(object: &Value) -> bool {
 
 /// Returns an annotation.
 pub fn annotation<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
-    object
-        .pointer("/metadata/annotations")?
+    at(object, "/metadata/annotations")?
         .as_object()?
         .get(key)?
         .as_str()
@@ -102,11 +113,7 @@ pub fn annotation<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
 
 /// Returns a label.
 pub fn label<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
-    object
-        .pointer("/metadata/labels")?
-        .as_object()?
-        .get(key)?
-        .as_str()
+    at(object, "/metadata/labels")?.as_object()?.get(key)?.as_str()
 }
 
 /// Sets one entry of a map in the metadata, such as a label; what was no map becomes one.
@@ -138,6 +145,30 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn pointers_lead_where_the_librarys_do() {
+        let object = json!({"a": {"b": ["c", {"d~e": 1, "f/g": 2, "": 3}]}, "": {"": 4}});
+        for pointer in [
+            "",
+            "/",
+            "//",
+            "/a",
+            "/a/b",
+            "/a/b/1",
+            "/a/b/01",
+            "/a/b/2",
+            "/a/b/1/d~0e",
+            "/a/b/1/f~1g",
+            "/a/b/1/",
+            "a",
+            "/a/b/-",
+            "/a/b/0/c",
+            "/z",
+        ] {
+            assert_eq!(at(&object, pointer), object.pointer(pointer), "{pointer:?}");
+        }
+    }
 
     #[test]
     fn an_object_is_named_as_upstream_names_it() {

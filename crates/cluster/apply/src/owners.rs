@@ -1,9 +1,9 @@
-//! Owner references: who controls an object.
+//! Owner references: who owns an object, and who controls it.
 
 use api::ClusterObjectSet;
 use serde_json::{Value, json};
 
-use crate::object::{group_and_version, text};
+use crate::object::{at, group_and_version, text};
 
 /// The kind of revisions in owner references.
 pub(crate) const REVISION_KIND: &str = "ClusterObjectSet";
@@ -48,11 +48,26 @@ impl Owner {
 }
 
 /// Returns the owner references of an object.
-pub(crate) fn references(object: &Value) -> &[Value] {
-    object
-        .pointer("/metadata/ownerReferences")
+pub fn references(object: &Value) -> &[Value] {
+    at(object, "/metadata/ownerReferences")
         .and_then(Value::as_array)
         .map_or(&[], Vec::as_slice)
+}
+
+/// Returns whether an object has a reference to an owner, by its identity.
+pub fn is_owned_by(object: &Value, owner: &Value) -> bool {
+    let uid = text(owner, "/metadata/uid");
+    references(object)
+        .iter()
+        .any(|reference| text(reference, "/uid") == uid)
+}
+
+/// Returns the names of the owners of a kind that an object has references to.
+pub fn names<'a>(object: &'a Value, kind: &'a str) -> impl Iterator<Item = &'a str> {
+    references(object)
+        .iter()
+        .filter(move |reference| text(reference, "/kind") == kind)
+        .map(|reference| text(reference, "/name"))
 }
 
 /// Returns the owner reference of what controls an object.

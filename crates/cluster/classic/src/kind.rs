@@ -41,6 +41,23 @@ pub struct Naming {
     pub is_namespaced: bool,
 }
 
+impl Naming {
+    /// Names a kind.
+    pub const fn new(
+        kind: &'static str,
+        api_version: &'static str,
+        plural: &'static str,
+        is_namespaced: bool,
+    ) -> Self {
+        Self {
+            kind,
+            api_version,
+            plural,
+            is_namespaced,
+        }
+    }
+}
+
 impl Kind {
     /// Every kind, in the order of the enumeration.
     pub const ALL: [Self; 22] = [
@@ -70,62 +87,51 @@ impl Kind {
 
     /// Returns how the kind is called in the API.
     pub const fn naming(self) -> Naming {
-        const fn naming(
-            kind: &'static str,
-            api_version: &'static str,
-            plural: &'static str,
-            is_namespaced: bool,
-        ) -> Naming {
-            Naming {
-                kind,
-                api_version,
-                plural,
-                is_namespaced,
-            }
-        }
         const ALPHA: &str = "operators.coreos.com/v1alpha1";
         const RBAC: &str = "rbac.authorization.k8s.io/v1";
         const ADMISSION: &str = "admissionregistration.k8s.io/v1";
         match self {
             Self::ClusterServiceVersion => {
-                naming("ClusterServiceVersion", ALPHA, "clusterserviceversions", true)
+                Naming::new("ClusterServiceVersion", ALPHA, "clusterserviceversions", true)
             }
-            Self::InstallPlan => naming("InstallPlan", ALPHA, "installplans", true),
-            Self::Subscription => naming("Subscription", ALPHA, "subscriptions", true),
-            Self::CatalogSource => naming("CatalogSource", ALPHA, "catalogsources", true),
-            Self::OperatorGroup => naming("OperatorGroup", "operators.coreos.com/v1", "operatorgroups", true),
-            Self::OperatorCondition => naming(
+            Self::InstallPlan => Naming::new("InstallPlan", ALPHA, "installplans", true),
+            Self::Subscription => Naming::new("Subscription", ALPHA, "subscriptions", true),
+            Self::CatalogSource => Naming::new("CatalogSource", ALPHA, "catalogsources", true),
+            Self::OperatorGroup => {
+                Naming::new("OperatorGroup", "operators.coreos.com/v1", "operatorgroups", true)
+            }
+            Self::OperatorCondition => Naming::new(
                 "OperatorCondition",
                 "operators.coreos.com/v2",
                 "operatorconditions",
                 true,
             ),
-            Self::Operator => naming("Operator", "operators.coreos.com/v1", "operators", false),
-            Self::OlmConfig => naming("OLMConfig", "operators.coreos.com/v1", "olmconfigs", false),
-            Self::Namespace => naming("Namespace", "v1", "namespaces", false),
-            Self::ServiceAccount => naming("ServiceAccount", "v1", "serviceaccounts", true),
-            Self::Secret => naming("Secret", "v1", "secrets", true),
-            Self::ConfigMap => naming("ConfigMap", "v1", "configmaps", true),
-            Self::Service => naming("Service", "v1", "services", true),
-            Self::Deployment => naming("Deployment", "apps/v1", "deployments", true),
-            Self::Role => naming("Role", RBAC, "roles", true),
-            Self::RoleBinding => naming("RoleBinding", RBAC, "rolebindings", true),
-            Self::ClusterRole => naming("ClusterRole", RBAC, "clusterroles", false),
-            Self::ClusterRoleBinding => naming("ClusterRoleBinding", RBAC, "clusterrolebindings", false),
-            Self::CustomResourceDefinition => naming(
+            Self::Operator => Naming::new("Operator", "operators.coreos.com/v1", "operators", false),
+            Self::OlmConfig => Naming::new("OLMConfig", "operators.coreos.com/v1", "olmconfigs", false),
+            Self::Namespace => Naming::new("Namespace", "v1", "namespaces", false),
+            Self::ServiceAccount => Naming::new("ServiceAccount", "v1", "serviceaccounts", true),
+            Self::Secret => Naming::new("Secret", "v1", "secrets", true),
+            Self::ConfigMap => Naming::new("ConfigMap", "v1", "configmaps", true),
+            Self::Service => Naming::new("Service", "v1", "services", true),
+            Self::Deployment => Naming::new("Deployment", "apps/v1", "deployments", true),
+            Self::Role => Naming::new("Role", RBAC, "roles", true),
+            Self::RoleBinding => Naming::new("RoleBinding", RBAC, "rolebindings", true),
+            Self::ClusterRole => Naming::new("ClusterRole", RBAC, "clusterroles", false),
+            Self::ClusterRoleBinding => Naming::new("ClusterRoleBinding", RBAC, "clusterrolebindings", false),
+            Self::CustomResourceDefinition => Naming::new(
                 "CustomResourceDefinition",
                 "apiextensions.k8s.io/v1",
                 "customresourcedefinitions",
                 false,
             ),
-            Self::ApiService => naming("APIService", "apiregistration.k8s.io/v1", "apiservices", false),
-            Self::MutatingWebhookConfiguration => naming(
+            Self::ApiService => Naming::new("APIService", "apiregistration.k8s.io/v1", "apiservices", false),
+            Self::MutatingWebhookConfiguration => Naming::new(
                 "MutatingWebhookConfiguration",
                 ADMISSION,
                 "mutatingwebhookconfigurations",
                 false,
             ),
-            Self::ValidatingWebhookConfiguration => naming(
+            Self::ValidatingWebhookConfiguration => Naming::new(
                 "ValidatingWebhookConfiguration",
                 ADMISSION,
                 "validatingwebhookconfigurations",

@@ -7,7 +7,10 @@
 //!
 //! Whoever decides looks at a [`World`] and returns a [`Decision`]; neither has a client, a clock or randomness.
 
+pub mod components;
+pub mod copied;
 pub mod decision;
+pub mod definitions;
 pub mod hashes;
 pub mod keys;
 pub mod kind;

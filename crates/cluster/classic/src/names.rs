@@ -16,6 +16,24 @@ const MAXIMUM_LABEL_LENGTH: usize = 63;
 /// The longest an object's name may be.
 const MAXIMUM_NAME_LENGTH: usize = 253;
 
+/// The letters that Kubernetes makes names up of: no vowels, and nothing that looks like something else.
+const MADE_UP_LETTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
+
+/// How many of them it puts behind a `generateName`.
+const MADE_UP_LENGTH: usize = 5;
+
+/// Returns a name as Kubernetes makes one up behind a `generateName`, but always the same one for the same thing: where two
+/// controllers make it at once, there is one of it.
+pub fn made_up(beginning: &str, thing: &str) -> String {
+    let kept = beginning.floor_char_boundary(MAXIMUM_LABEL_LENGTH - MADE_UP_LENGTH);
+    let hash = hashes::text_hash(&format!("{beginning}{thing}"));
+    // The last digits, since the first one of a large number isn't any digit.
+    let letters = hash.bytes().rev().take(MADE_UP_LENGTH);
+    let letters =
+        letters.map(|digit| char::from(MADE_UP_LETTERS[usize::from(digit) % MADE_UP_LETTERS.len()]));
+    beginning[..kept].chars().chain(letters).collect()
+}
+
 /// Returns the name of the Role, and of its binding, for one of a version's `permissions`.
 pub fn role(service_version: &str, permission: &Value) -> String {
     let account = permission
@@ -160,6 +178,19 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_name_is_made_up_as_kubernetes_does_and_always_the_same() {
+        let name = made_up("install-", "ns/1");
+        assert_eq!(name, made_up("install-", "ns/1"));
+        assert_ne!(name, made_up("install-", "ns/2"));
+        let letters = name.strip_prefix("install-").expect("its beginning");
+        assert_eq!(letters.len(), MADE_UP_LENGTH);
+        assert!(letters.bytes().all(|letter| MADE_UP_LETTERS.contains(&letter)));
+        let long = "a".repeat(100);
+        assert_eq!(made_up(&long, "x").len(), MAXIMUM_LABEL_LENGTH);
+        assert_ne!(made_up(&long, "x"), made_up(&format!("{long}b"), "x"));
+    }
 
     #[test]
     fn roles_are_called_as_clusters_hold_them() {

@@ -5,11 +5,28 @@
 
 use std::time::Duration;
 
+use futures_util::{Stream, StreamExt as _};
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::api::{Api, PostParams};
-use tokio::time::Instant;
+use kube::runtime::WatchStreamExt as _;
+use kube::runtime::watcher::{self, watch_object};
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use crate::fence::{Fence, Moment};
+
+/// How long work that has to end because the Lease was lost may take for it. It can't write any more.
+const WINDS_UP_WITHIN: Duration = Duration::from_secs(5);
+
+/// How long is waited for answers to the last writes, and how long giving back the Lease may take: others take over within
+/// two seconds where all goes well, and otherwise when the Lease runs out.
+const LAST_WRITES_WITHIN: Duration = Duration::from_secs(5);
+const GIVEN_BACK_WITHIN: Duration = Duration::from_secs(2);
+
+/// How much sooner than usual a Lease is tried to be renewed again after that failed.
+const RETRIES_SOONER: u32 = 4;
 
 /// How a Lease is held.
 #[derive(Debug, Clone)]
@@ -40,6 +57,23 @@ impl Tenure {
             every: Duration::from_secs(26),
         }
     }
+
+    /// How long what was begun while the Lease was held has to come to an end before others may hold it.
+    pub fn settles_within(&self) -> Duration {
+        self.lasts.saturating_sub(self.renews_within)
+    }
+}
+
+/// The time for which a Lease is held without a break, for the work that is done in it.
+#[derive(Debug, Clone)]
+pub struct Term(watch::Receiver<bool>);
+
+impl Term {
+    /// Waits until the Lease is lost: the work has to end then, and to leave everything so that it can begin anew.
+    pub async fn is_over(&self) {
+        // Nobody being left who could say so is as good as being told.
+        self.0.clone().wait_for(|is_over| *is_over).await.ok();
+    }
 }
 
 /// What is known of a Lease.
@@ -47,6 +81,8 @@ impl Tenure {
 struct Sight {
     /// What was written in it.
     spec: Option<LeaseSpecKey>,
+    /// How long the claim in it lasts, if it says so.
+    lasts: Option<Duration>,
     /// When it was first seen so.
     since: Instant,
 }
@@ -75,57 +111,65 @@ fn claim(spec: &LeaseSpec, sight: &Sight, identity: &str, lasts: Duration, now: 
     if holder == identity {
         return Claim::Renew;
     }
-    let stated = spec
-        .lease_duration_seconds
-        .and_then(|seconds| u64::try_from(seconds).ok());
-    let lasts = stated.map_or(lasts, Duration::from_secs);
-    if holder.is_empty() || now.saturating_duration_since(sight.since) >= lasts {
+    if holder.is_empty() || now >= sight.since + stated(spec).unwrap_or(lasts) {
         Claim::Take
     } else {
         Claim::Leave
     }
 }
 
+/// Returns how long a claim lasts by what its holder says.
+fn stated(spec: &LeaseSpec) -> Option<Duration> {
+    let seconds = spec.lease_duration_seconds?;
+    u64::try_from(seconds).ok().map(Duration::from_secs)
+}
+
 /// Works as long as the Lease is held, waits for it before, and ends when it is lost or the work is done.
 ///
-/// Returns what the work came to; none if the Lease was lost. It is given back at the end, so that the next one needn't
-/// wait.
-pub async fn lead<T>(client: &kube::Client, tenure: &Tenure, work: impl Future<Output = T>) -> Option<T> {
+/// Returns what the work came to; none if the Lease was lost, which the work is told of by its [`Term`]. The Lease is given
+/// back at the end, so that the next one needn't wait. The fence is open only as long as the Lease can't be anybody else's.
+pub async fn lead<T, W: Future<Output = T>>(
+    client: &kube::Client,
+    tenure: &Tenure,
+    fence: &Fence,
+    work: impl FnOnce(Term) -> W,
+) -> Option<T> {
     let mut election = Election {
         leases: Api::namespaced(client.clone(), &tenure.namespace),
         tenure,
+        fence,
         sight: None,
     };
-    while !election.attempt().await {
-        tokio::time::sleep(tenure.every).await;
-    }
+    let renewed = election.wait_for_it().await;
     tracing::info!(lease = tenure.lease, identity = tenure.identity, "leading");
-    let renewing = async {
-        let mut renewed = Instant::now();
-        loop {
-            tokio::time::sleep(tenure.every).await;
-            if election.attempt().await {
-                renewed = Instant::now();
-            } else if renewed.elapsed() >= tenure.renews_within || election.is_others() {
-                return;
-            }
-        }
-    };
-    let done = {
-        tokio::pin!(work);
-        tokio::select! {
-            done = &mut work => Some(done),
-            () = renewing => None,
-        }
+    let (say_over, is_over) = watch::channel(false);
+    let mut work = std::pin::pin!(work(Term(is_over)));
+    let done = tokio::select! {
+        done = &mut work => Some(done),
+        () = election.renew(renewed) => None,
     };
     if done.is_some() {
-        election.give_back().await;
+        fence.shut();
+        if fence.is_quiet_within(LAST_WRITES_WITHIN).await {
+            election.give_back().await;
+        } else {
+            tracing::warn!(
+                lease = tenure.lease,
+                "the server doesn't answer the last writes; the lease runs out by itself"
+            );
+        }
+        fence.close();
     } else {
+        fence.close();
         tracing::warn!(
             lease = tenure.lease,
             identity = tenure.identity,
             "no longer leading"
         );
+        say_over.send_replace(true);
+        if timeout(WINDS_UP_WITHIN, work).await.is_err() {
+            tracing::debug!(lease = tenure.lease, "the work didn't end by itself");
+        }
     }
     done
 }
@@ -133,14 +177,93 @@ pub async fn lead<T>(client: &kube::Client, tenure: &Tenure, work: impl Future<O
 struct Election<'a> {
     leases: Api<Lease>,
     tenure: &'a Tenure,
+    fence: &'a Fence,
     sight: Option<Sight>,
 }
 
 impl Election<'_> {
+    /// Waits until the Lease is held; returns when that was asked for.
+    async fn wait_for_it(&mut self) -> Instant {
+        // Who waits is told of each renewal, and at once when the Lease is given back.
+        let changes = watch_object(self.leases.clone(), &self.tenure.lease).default_backoff();
+        let mut changes = std::pin::pin!(changes);
+        loop {
+            let begun = Instant::now();
+            // One that takes longer isn't worth much: the time that the Lease lasts is counted from here.
+            if timeout(self.tenure.renews_within, self.attempt()).await == Ok(true) {
+                return begun;
+            }
+            self.until_it_may_be_free(changes.as_mut()).await;
+        }
+    }
+
+    /// Renews the Lease again and again; ends when it is lost.
+    async fn renew(&mut self, mut renewed: Instant) {
+        let tenure = self.tenure;
+        let mut pause = tenure.every;
+        loop {
+            tokio::time::sleep(pause).await;
+            let begun = Instant::now();
+            let given_up = renewed + tenure.renews_within;
+            // A connection that leads nowhere must not use up all the time: the next try has another one.
+            let this_try = given_up.min(begun + tenure.every);
+            if timeout_at(this_try, self.attempt()).await == Ok(true) {
+                renewed = begun;
+                pause = tenure.every;
+            } else if Instant::now() >= given_up || self.is_others() {
+                return;
+            } else {
+                pause = tenure.every / RETRIES_SOONER;
+            }
+        }
+    }
+
+    /// Waits until the Lease is given back or not renewed any more.
+    async fn until_it_may_be_free(
+        &mut self,
+        mut changes: std::pin::Pin<&mut impl Stream<Item = watcher::Result<Option<Lease>>>>,
+    ) {
+        // Where nothing is known of the Lease, the next try says more.
+        let next_try = Instant::now() + self.tenure.every;
+        let mut until = self.runs_out().unwrap_or(next_try);
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep_until(until) => return,
+                change = changes.next() => match change {
+                    Some(Ok(Some(lease))) => {
+                        self.see(&lease);
+                        match self.runs_out() {
+                            Some(later) => until = later,
+                            None => return,
+                        }
+                    }
+                    Some(Ok(None)) => return,
+                    // A server that is away, or one that allows no watch: then it is asked from time to time.
+                    Some(Err(_)) | None => until = until.min(next_try),
+                },
+            }
+        }
+    }
+
+    /// When the claim of somebody else ends; none if nobody else is known to have one.
+    fn runs_out(&self) -> Option<Instant> {
+        let sight = self.sight.as_ref()?;
+        self.is_others()
+            .then(|| sight.since + sight.lasts.unwrap_or(self.tenure.lasts))
+    }
+
     /// Tries to take or to renew the Lease; returns whether it is held now.
     async fn attempt(&mut self) -> bool {
+        // Others count from when they see the renewal, which is later than this.
+        let begun = Moment::now();
         match self.try_once().await {
-            Ok(is_held) => is_held,
+            Ok(true) => {
+                let tenure = self.tenure;
+                self.fence
+                    .open_until(begun.after(tenure.renews_within), tenure.settles_within());
+                true
+            }
+            Ok(false) => false,
             Err(fault) => {
                 tracing::debug!(lease = self.tenure.lease, %fault, "the lease can't be claimed");
                 false
@@ -186,6 +309,7 @@ impl Election<'_> {
         if self.sight.as_ref().is_none_or(|sight| sight.spec != spec) {
             self.sight = Some(Sight {
                 spec,
+                lasts: lease.spec.as_ref().and_then(stated),
                 since: Instant::now(),
             });
         }
@@ -239,37 +363,21 @@ impl Election<'_> {
                 .await
                 .map(drop)
         };
-        let given: Result<(), kube::Error> = given.await;
-        if let Err(fault) = given {
-            tracing::debug!(lease = self.tenure.lease, %fault, "the lease can't be given back; it runs out by itself");
+        let given: Result<Result<(), kube::Error>, _> = timeout(GIVEN_BACK_WITHIN, given).await;
+        match given {
+            Ok(Ok(())) => {}
+            Ok(Err(fault)) => {
+                tracing::debug!(lease = self.tenure.lease, %fault, "the lease can't be given back; it runs out by itself");
+            }
+            Err(_) => {
+                tracing::debug!(
+                    lease = self.tenure.lease,
+                    "the server doesn't answer; the lease runs out by itself"
+                );
+            }
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn held_by(holder: &str) -> LeaseSpec {
-        LeaseSpec {
-            holder_identity: Some(holder.to_owned()),
-            lease_duration_seconds: Some(15),
-            ..LeaseSpec::default()
-        }
-    }
-
-    #[test]
-    fn a_lease_is_taken_when_it_was_not_renewed_for_its_time() {
-        let spec = held_by("other");
-        let sight = Sight {
-            spec: Some(key(&spec)),
-            since: Instant::now(),
-        };
-        let lasts = Duration::from_secs(100);
-        let at = |seconds| sight.since + Duration::from_secs(seconds);
-        assert_eq!(claim(&spec, &sight, "me", lasts, at(14)), Claim::Leave);
-        assert_eq!(claim(&spec, &sight, "me", lasts, at(15)), Claim::Take);
-        assert_eq!(claim(&spec, &sight, "other", lasts, at(1)), Claim::Renew);
-        assert_eq!(claim(&held_by(""), &sight, "me", lasts, at(0)), Claim::Take);
-    }
-}
+mod tests;

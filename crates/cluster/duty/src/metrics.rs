@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use crate::queue::{BOUNDS, Durations, Reading};
+
 /// What became of looking at a thing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
@@ -28,14 +30,14 @@ const OUTCOMES: [(Outcome, &str); 5] = [
 ];
 
 /// The bounds of the durations that are told apart, in milliseconds.
-const BOUNDS: [u64; 12] = [5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 60_000];
+const BOUNDS_OF_LOOPS: [u64; 12] = [5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 60_000];
 
 /// Counts what one of the control loops does.
 #[derive(Debug, Default)]
 pub struct LoopMetrics {
     outcomes: [AtomicU64; 5],
     /// How many took no longer than each of the bounds; not cumulated.
-    durations: [AtomicU64; BOUNDS.len() + 1],
+    durations: [AtomicU64; BOUNDS_OF_LOOPS.len() + 1],
     microseconds: AtomicU64,
     active: AtomicU64,
 }
@@ -54,8 +56,8 @@ impl LoopMetrics {
             counter.fetch_add(1, Ordering::Relaxed);
         }
         let milliseconds = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-        let bucket = BOUNDS.iter().position(|bound| milliseconds <= *bound);
-        if let Some(counter) = self.durations.get(bucket.unwrap_or(BOUNDS.len())) {
+        let bucket = BOUNDS_OF_LOOPS.iter().position(|bound| milliseconds <= *bound);
+        if let Some(counter) = self.durations.get(bucket.unwrap_or(BOUNDS_OF_LOOPS.len())) {
             counter.fetch_add(1, Ordering::Relaxed);
         }
         let microseconds = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
@@ -124,7 +126,21 @@ pub fn loops_text(loops: &[(&str, &LoopMetrics)]) -> String {
         "Length of time per reconciliation per controller",
     );
     for &(name, counted) in loops {
-        histogram(&mut out, name, counted);
+        let durations: Vec<u64> = counted
+            .durations
+            .iter()
+            .map(|count| count.load(Ordering::Relaxed))
+            .collect();
+        histogram(
+            &mut out,
+            "controller_runtime_reconcile_time_seconds",
+            &format!("controller=\"{name}\""),
+            BOUNDS_OF_LOOPS
+                .iter()
+                .map(|bound| (*bound as f64 / 1000.0).to_string()),
+            &durations,
+            Duration::from_micros(counted.microseconds.load(Ordering::Relaxed)),
+        );
     }
     head(
         &mut out,
@@ -143,12 +159,81 @@ pub fn loops_text(loops: &[(&str, &LoopMetrics)]) -> String {
     out
 }
 
-/// Writes how much waits in several queues, each with its name, in the text format of Prometheus.
-pub fn queues_text(depths: &[(&str, usize)]) -> String {
+/// Reads one number of a queue.
+type Number = fn(&Reading) -> f64;
+
+/// Reads how long something took in a queue.
+type Times = fn(&Reading) -> &Durations;
+
+/// Writes how several queues stand, each with its name, in the text format of Prometheus.
+pub fn queues_text(queues: &[(&str, Reading)]) -> String {
     let mut out = String::new();
-    head(&mut out, "workqueue_depth", "gauge", "Current depth of workqueue");
-    for (name, depth) in depths {
-        writeln!(out, "workqueue_depth{{name=\"{name}\"}} {depth}").ok();
+    let single: [(&str, &str, &str, Number); 5] = [
+        (
+            "workqueue_depth",
+            "gauge",
+            "Current depth of workqueue by workqueue and priority",
+            |reading| reading.depth as f64,
+        ),
+        (
+            "workqueue_adds_total",
+            "counter",
+            "Total number of adds handled by workqueue",
+            |reading| reading.record.additions as f64,
+        ),
+        (
+            "workqueue_retries_total",
+            "counter",
+            "Total number of retries handled by workqueue",
+            |reading| reading.record.retries as f64,
+        ),
+        (
+            "workqueue_unfinished_work_seconds",
+            "gauge",
+            "How many seconds of work has been done that is in progress and hasn't been observed by work_duration",
+            |reading| reading.unfinished.as_secs_f64(),
+        ),
+        (
+            "workqueue_longest_running_processor_seconds",
+            "gauge",
+            "How many seconds the longest running processor for workqueue has been running",
+            |reading| reading.longest.as_secs_f64(),
+        ),
+    ];
+    for (metric, kind, help, told) in single {
+        head(&mut out, metric, kind, help);
+        for (name, reading) in queues {
+            let value = told(reading);
+            writeln!(out, "{metric}{{controller=\"{name}\",name=\"{name}\"}} {value}").ok();
+        }
+    }
+    let timed: [(&str, &str, Times); 2] = [
+        (
+            "workqueue_queue_duration_seconds",
+            "How long in seconds an item stays in workqueue before being requested",
+            |reading| &reading.record.waits,
+        ),
+        (
+            "workqueue_work_duration_seconds",
+            "How long in seconds processing an item from workqueue takes",
+            |reading| &reading.record.works,
+        ),
+    ];
+    for (metric, help, durations) in timed {
+        head(&mut out, metric, "histogram", help);
+        for (name, reading) in queues {
+            let durations = durations(reading);
+            let labels = format!("controller=\"{name}\",name=\"{name}\"");
+            let bounds = BOUNDS.iter().map(|(_, text)| (*text).to_owned());
+            histogram(
+                &mut out,
+                metric,
+                &labels,
+                bounds,
+                &durations.counts,
+                durations.sum,
+            );
+        }
     }
     out
 }
@@ -158,22 +243,22 @@ pub fn head(out: &mut String, name: &str, kind: &str, help: &str) {
     writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}").ok();
 }
 
-fn histogram(out: &mut String, name: &str, counted: &LoopMetrics) {
-    const METRIC: &str = "controller_runtime_reconcile_time_seconds";
+/// Writes a histogram: how many were within each of the bounds, not cumulated, and the sum of all.
+fn histogram(
+    out: &mut String,
+    metric: &str,
+    labels: &str,
+    bounds: impl Iterator<Item = String>,
+    counts: &[u64],
+    sum: Duration,
+) {
     let mut total = 0;
-    let bounds = BOUNDS.iter().map(|bound| (*bound as f64 / 1000.0).to_string());
-    let bounds = bounds.chain(["+Inf".to_owned()]);
-    for (bound, counter) in bounds.zip(&counted.durations) {
-        total += counter.load(Ordering::Relaxed);
-        writeln!(
-            out,
-            "{METRIC}_bucket{{controller=\"{name}\",le=\"{bound}\"}} {total}"
-        )
-        .ok();
+    for (bound, count) in bounds.chain(["+Inf".to_owned()]).zip(counts) {
+        total += count;
+        writeln!(out, "{metric}_bucket{{{labels},le=\"{bound}\"}} {total}").ok();
     }
-    let seconds = Duration::from_micros(counted.microseconds.load(Ordering::Relaxed)).as_secs_f64();
-    writeln!(out, "{METRIC}_sum{{controller=\"{name}\"}} {seconds}").ok();
-    writeln!(out, "{METRIC}_count{{controller=\"{name}\"}} {total}").ok();
+    writeln!(out, "{metric}_sum{{{labels}}} {}", sum.as_secs_f64()).ok();
+    writeln!(out, "{metric}_count{{{labels}}} {total}").ok();
 }
 
 #[cfg(test)]
@@ -187,14 +272,19 @@ mod tests {
         counted.end(Outcome::Success, Duration::from_millis(7));
         counted.begin();
         counted.end(Outcome::Panic, Duration::from_secs(90));
-        let text = loops_text(&[("stacks", &counted)]) + &queues_text(&[("stacks", 3)]);
+        let queue = Reading {
+            depth: 3,
+            ..Reading::default()
+        };
+        let text = loops_text(&[("stacks", &counted)]) + &queues_text(&[("stacks", queue)]);
         for line in [
             "controller_runtime_reconcile_total{controller=\"stacks\",result=\"success\"} 1",
             "controller_runtime_reconcile_panics_total{controller=\"stacks\"} 1",
             "controller_runtime_reconcile_time_seconds_bucket{controller=\"stacks\",le=\"0.01\"} 1",
             "controller_runtime_reconcile_time_seconds_bucket{controller=\"stacks\",le=\"+Inf\"} 2",
             "controller_runtime_active_workers{controller=\"stacks\"} 0",
-            "workqueue_depth{name=\"stacks\"} 3",
+            "workqueue_depth{controller=\"stacks\",name=\"stacks\"} 3",
+            "workqueue_work_duration_seconds_bucket{controller=\"stacks\",name=\"stacks\",le=\"1e-08\"} 0",
         ] {
             assert!(text.lines().any(|found| found == line), "{line}\n{text}");
         }

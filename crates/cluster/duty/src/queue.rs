@@ -1,5 +1,8 @@
 //! What is to be looked at, each thing once and by one worker at a time.
 
+mod record;
+
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::hash::Hash;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,6 +10,9 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::Instant;
+
+pub(crate) use record::BOUNDS;
+pub use record::{Durations, Reading, Record};
 
 /// How long the second try waits; each further one waits twice as long.
 const FIRST_DELAY: Duration = Duration::from_millis(500);
@@ -24,17 +30,21 @@ pub struct Queue<T> {
 #[derive(Debug)]
 struct State<T> {
     ready: VecDeque<T>,
-    /// What is in `ready`.
-    is_ready: HashSet<T>,
+    /// What is in `ready`, and since when.
+    is_ready: HashMap<T, Instant>,
     /// What is due later, by when; the number keeps those of the same time apart.
     later: BTreeMap<(Instant, u64), T>,
     /// When what is in `later` is due.
     due: HashMap<T, (Instant, u64)>,
-    running: HashSet<T>,
+    /// What is due when it is quiet, and since when it isn't.
+    restless: HashMap<T, Instant>,
+    /// What workers have, and since when.
+    running: HashMap<T, Instant>,
     /// What came while it was being looked at.
     again: HashSet<T>,
     failures: HashMap<T, u32>,
     next_number: u64,
+    record: Record,
 }
 
 impl<T> Default for Queue<T> {
@@ -42,13 +52,15 @@ impl<T> Default for Queue<T> {
         Self {
             state: Mutex::new(State {
                 ready: VecDeque::new(),
-                is_ready: HashSet::new(),
+                is_ready: HashMap::new(),
                 later: BTreeMap::new(),
                 due: HashMap::new(),
-                running: HashSet::new(),
+                restless: HashMap::new(),
+                running: HashMap::new(),
                 again: HashSet::new(),
                 failures: HashMap::new(),
                 next_number: 0,
+                record: Record::default(),
             }),
             changed: Notify::new(),
         }
@@ -72,10 +84,19 @@ impl<T: Clone + Eq + Hash> Queue<T> {
         self.changed.notify_one();
     }
 
+    /// Adds a thing, to be looked at when it wasn't added again for a time, but not later than the longest one: what comes
+    /// in a row is looked at together, and what comes alone soon.
+    pub fn add_when_quiet(&self, thing: T, quiet: Duration, longest: Duration) {
+        self.state()
+            .make_due_when_quiet(thing, Instant::now(), quiet, longest);
+        self.changed.notify_one();
+    }
+
     /// Adds a thing that was looked at in vain; the more often, the later it is due. Returns after which time.
     pub fn add_after_failure(&self, thing: T) -> Duration {
         let delay = {
             let mut state = self.state();
+            state.record.retries += 1;
             let failures = state.failures.entry(thing.clone()).or_insert(0);
             let delay = FIRST_DELAY.saturating_mul(1_u32.checked_shl(*failures).unwrap_or(u32::MAX));
             *failures = failures.saturating_add(1).min(31);
@@ -94,7 +115,9 @@ impl<T: Clone + Eq + Hash> Queue<T> {
     pub fn done(&self, thing: &T) {
         {
             let mut state = self.state();
-            state.running.remove(thing);
+            if let Some(since) = state.running.remove(thing) {
+                state.record.works.add(since.elapsed());
+            }
             if !state.again.remove(thing) {
                 return;
             }
@@ -108,6 +131,22 @@ impl<T: Clone + Eq + Hash> Queue<T> {
         self.state().ready.len()
     }
 
+    /// Returns how the queue stands, and what went through it.
+    pub fn reading(&self) -> Reading {
+        let state = self.state();
+        let now = Instant::now();
+        let busy = state
+            .running
+            .values()
+            .map(|since| now.saturating_duration_since(*since));
+        Reading {
+            depth: state.ready.len(),
+            record: state.record.clone(),
+            unfinished: busy.clone().sum(),
+            longest: busy.max().unwrap_or_default(),
+        }
+    }
+
     /// Waits for the next thing. It is not given to another worker before [`Queue::done`].
     pub async fn next(&self) -> T {
         loop {
@@ -115,9 +154,7 @@ impl<T: Clone + Eq + Hash> Queue<T> {
             let due = {
                 let mut state = self.state();
                 state.ready_what_is_due(Instant::now());
-                if let Some(thing) = state.ready.pop_front() {
-                    state.is_ready.remove(&thing);
-                    state.running.insert(thing.clone());
+                if let Some(thing) = state.take() {
                     if !state.ready.is_empty() {
                         self.changed.notify_one();
                     }
@@ -140,18 +177,32 @@ impl<T: Clone + Eq + Hash> Queue<T> {
 
 impl<T: Clone + Eq + Hash> State<T> {
     fn make_ready(&mut self, thing: T) {
+        self.restless.remove(&thing);
         if let Some(place) = self.due.remove(&thing) {
             self.later.remove(&place);
         }
-        if self.running.contains(&thing) {
+        if self.running.contains_key(&thing) {
             self.again.insert(thing);
-        } else if self.is_ready.insert(thing.clone()) {
+        } else if let Entry::Vacant(place) = self.is_ready.entry(thing.clone()) {
+            place.insert(Instant::now());
+            self.record.additions += 1;
             self.ready.push_back(thing);
         }
     }
 
+    /// Gives what waits longest to a worker.
+    fn take(&mut self) -> Option<T> {
+        let thing = self.ready.pop_front()?;
+        let now = Instant::now();
+        if let Some(since) = self.is_ready.remove(&thing) {
+            self.record.waits.add(now.saturating_duration_since(since));
+        }
+        self.running.insert(thing.clone(), now);
+        Some(thing)
+    }
+
     fn make_due(&mut self, thing: T, due: Instant) {
-        if self.is_ready.contains(&thing) || self.again.contains(&thing) {
+        if self.is_ready.contains_key(&thing) || self.again.contains(&thing) {
             return;
         }
         match self.due.get(&thing) {
@@ -166,6 +217,23 @@ impl<T: Clone + Eq + Hash> State<T> {
         self.next_number += 1;
         self.later.insert(place, thing.clone());
         self.due.insert(thing, place);
+    }
+
+    fn make_due_when_quiet(&mut self, thing: T, now: Instant, quiet: Duration, longest: Duration) {
+        if let Some(since) = self.restless.get(&thing) {
+            let due = (now + quiet).min(*since + longest);
+            if let Some(place) = self.due.remove(&thing) {
+                self.later.remove(&place);
+            }
+            self.make_due(thing, due);
+            return;
+        }
+        let due = now + quiet.min(longest);
+        self.make_due(thing.clone(), due);
+        // What is due sooner for another reason stays so.
+        if self.due.get(&thing).is_some_and(|place| place.0 == due) {
+            self.restless.insert(thing, now);
+        }
     }
 
     fn ready_what_is_due(&mut self, now: Instant) {
@@ -197,6 +265,28 @@ mod tests {
         assert_eq!(queue.next().await, "a");
     }
 
+    #[tokio::test]
+    async fn what_waits_and_what_takes_long_is_remembered() {
+        let queue = Queue::default();
+        queue.add("a");
+        queue.add("b");
+        queue.add("a");
+        assert_eq!(queue.next().await, "a");
+        let busy = queue.reading();
+        assert_eq!((busy.depth, busy.record.additions), (1, 2));
+        assert_eq!((busy.record.waits.count(), busy.record.works.count()), (1, 0));
+        assert_eq!(busy.unfinished, busy.longest, "one worker is busy");
+        queue.done(&"a");
+        queue.add_after_failure("a");
+        let reading = queue.reading();
+        assert_eq!((reading.record.works.count(), reading.record.retries), (1, 1));
+        assert_eq!(
+            (reading.unfinished, reading.longest),
+            (Duration::ZERO, Duration::ZERO)
+        );
+        assert!(reading.record.works.sum >= busy.longest);
+    }
+
     #[test]
     fn what_is_due_sooner_stays_sooner() {
         let queue = Queue::default();
@@ -210,6 +300,28 @@ mod tests {
         assert!(state.ready.is_empty());
         state.ready_what_is_due(after(5));
         assert_eq!((state.ready.len(), state.later.len(), state.due.len()), (1, 0, 0));
+    }
+
+    #[test]
+    fn what_comes_in_a_row_is_due_together_but_not_for_ever_later() {
+        let queue = Queue::default();
+        let mut state = queue.state();
+        let begin = Instant::now();
+        let after = |milliseconds| begin + Duration::from_millis(milliseconds);
+        let (quiet, longest) = (Duration::from_millis(20), Duration::from_millis(100));
+        let mut due = Vec::new();
+        for moment in [0, 15, 30, 95, 99] {
+            state.make_due_when_quiet("a", after(moment), quiet, longest);
+            due.push(state.due["a"].0);
+        }
+        assert_eq!(due, [20, 35, 50, 100, 100].map(after));
+        assert_eq!(state.later.len(), 1);
+        state.ready_what_is_due(after(100));
+        assert_eq!((state.ready.len(), state.restless.len()), (1, 0));
+        state.make_due("b", after(105));
+        state.make_due_when_quiet("b", after(101), quiet, longest);
+        state.make_due_when_quiet("b", after(102), quiet, longest);
+        assert_eq!(state.due["b"].0, after(105), "what is due sooner stays sooner");
     }
 
     #[test]

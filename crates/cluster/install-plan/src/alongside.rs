@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use apply::object::{as_map, label, text};
-use classic::{Kind, World, keys, names};
+use apply::object::{as_map, text};
+use classic::{Kind, World, copied, keys, names};
 use serde_json::Value;
 
 /// Writes the notes of a definition: those of `sources` whose ClusterServiceVersion still exists and is no copy, and the
@@ -14,7 +14,7 @@ pub fn annotate(world: &World, definition: &mut Value, sources: &[&Value], names
         .flat_map(|source| read(source))
         .filter(|(namespace, name)| {
             let version = world.get(Kind::ClusterServiceVersion, namespace, name);
-            version.is_some_and(|version| label(version, keys::COPIED_FROM).is_none())
+            version.is_some_and(|version| !copied::is_marked_as_copy(version))
         })
         .collect();
     if !namespace.is_empty() && !version.is_empty() {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use resolve::classic::entry::CatalogKey;
 use serde_json::{Value, json};
 
@@ -16,6 +17,9 @@ pub const PENDING: &str = "BundleLookupPending";
 
 /// The condition of a lookup that failed.
 pub const FAILED: &str = "BundleLookupFailed";
+
+/// Why a lookup failed whose image is here, but is no bundle.
+pub const NO_BUNDLE: &str = "InvalidBundle";
 
 /// A bundle image that is needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,14 +71,21 @@ impl BundleLookup {
 /// What is known of a bundle image.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Unpacked {
-    /// It is being pulled, or will be; the text says why it takes long, or is empty.
-    Pending(String),
+    /// It is being pulled, or will be.
+    Pending {
+        /// Why it takes long; empty where that isn't known.
+        message: String,
+        /// Since when.
+        since: Timestamp,
+    },
     /// It can't be pulled or read.
     Failed {
         /// A word for programs, such as `ErrImagePull`.
         reason: String,
         /// A sentence for people.
         message: String,
+        /// When that was found out.
+        at: Timestamp,
     },
     /// It is here.
     Ready {

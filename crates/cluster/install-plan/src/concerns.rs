@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use apply::object::text;
-use classic::{Kind, World, keys};
+use apply::object::{at, text};
+use apply::owners;
+use classic::{Kind, World, copied};
 use serde_json::Value;
 
 use crate::plan::phase;
-use crate::reference;
 use crate::settings::Settings;
 use crate::steps::{DEFINITION, StepStatus};
 use crate::subscription::Subscription;
@@ -96,11 +96,12 @@ pub fn concerns(
             found.insert(Concern::Namespace(name.to_owned()));
         }
         Some(Kind::InstallPlan) => of_plan(world, before, after, namespace, name, &mut found),
-        Some(Kind::ClusterServiceVersion) => {
-            let is_copy = apply::object::label(object, keys::COPIED_FROM).is_some();
-            if !is_copy && before.map(version_matters) != after.map(version_matters) {
-                found.insert(Concern::Namespace(namespace.to_owned()));
-            }
+        // What changes in a copy is the business of its original.
+        Some(Kind::ClusterServiceVersion)
+            if !copied::is_marked_as_copy(object)
+                && before.map(version_matters) != after.map(version_matters) =>
+        {
+            found.insert(Concern::Namespace(namespace.to_owned()));
         }
         Some(Kind::CustomResourceDefinition) => {
             let waiting = world.all(Kind::InstallPlan).filter(|plan| waits_for(plan, name));
@@ -128,15 +129,19 @@ pub fn concerns(
     found
 }
 
-/// What a resolution sees of a ClusterServiceVersion.
-fn version_matters(version: &Value) -> [Option<&Value>; 4] {
-    [
-        "/status/phase",
+/// What a resolution sees of a ClusterServiceVersion. Of its phases only those matter that let others take its place: between
+/// its creation and its success there are half a dozen more.
+fn version_matters(version: &Value) -> ([Option<&Value>; 3], &str) {
+    let parts = [
         "/metadata/deletionTimestamp",
         "/metadata/annotations/operatorframework.io~1properties",
         "/spec",
-    ]
-    .map(|pointer| version.pointer(pointer))
+    ];
+    let phase = match text(version, "/status/phase") {
+        phase @ ("Failed" | "Replacing" | "Deleting") => phase,
+        _ => "",
+    };
+    (parts.map(|pointer| at(version, pointer)), phase)
 }
 
 /// What a resolution sees of a Subscription.
@@ -151,7 +156,7 @@ fn resolved_from(subscription: &Value) -> [Option<&Value>; 8] {
         "/status/installPlanRef/name",
         "/status/installplan/name",
     ]
-    .map(|pointer| subscription.pointer(pointer))
+    .map(|pointer| at(subscription, pointer))
 }
 
 fn of_source(
@@ -186,7 +191,7 @@ fn of_source(
     let offers = |source: &Value| {
         let state = text(source, "/status/connectionState/lastObservedState") == "READY";
         let since = text(source, "/status/connectionState/lastConnect").to_owned();
-        let priority = source.pointer("/spec/priority").cloned();
+        let priority = at(source, "/spec/priority").cloned();
         (state, state.then_some(since), priority)
     };
     if before.map(offers) != after.map(offers) {
@@ -213,7 +218,7 @@ fn of_plan(
     let owners = [before, after]
         .into_iter()
         .flatten()
-        .flat_map(|plan| reference::owners(plan, kind));
+        .flat_map(|plan| owners::names(plan, kind));
     found.extend(owners.map(|owner| Concern::subscription(namespace, owner)));
     let pointing = world
         .in_namespace(Kind::Subscription, namespace)
@@ -240,10 +245,8 @@ fn open_plans(world: &World, namespace: &str) -> impl Iterator<Item = Concern> {
 
 /// The plans that act as a service account: those under way, and the namespaces of those that failed.
 fn scoped_plans<'a>(plans: impl Iterator<Item = &'a std::sync::Arc<Value>>) -> impl Iterator<Item = Concern> {
-    let scoped = plans.filter(|plan| {
-        plan.pointer("/status/attenuatedServiceAccountRef")
-            .is_some_and(Value::is_object)
-    });
+    let scoped =
+        plans.filter(|plan| at(plan, "/status/attenuatedServiceAccountRef").is_some_and(Value::is_object));
     scoped.filter_map(|plan| match text(plan, "/status/phase") {
         phase::FAILED => Some(Concern::Permissions(text(plan, "/metadata/namespace").to_owned())),
         phase::COMPLETE => None,
@@ -256,7 +259,7 @@ fn waits_for(plan: &Value, definition: &str) -> bool {
     if text(plan, "/status/phase") != phase::INSTALLING {
         return false;
     }
-    let steps = plan.pointer("/status/plan").and_then(Value::as_array);
+    let steps = at(plan, "/status/plan").and_then(Value::as_array);
     steps.into_iter().flatten().any(|step| {
         text(step, "/resource/kind") == DEFINITION
             && text(step, "/resource/name") == definition

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use apply::object::text;
+use apply::object::{at, text};
 use schema::structural::{self, ReadError};
 use schema::{FieldPath, Schema};
 use serde_json::Value;
@@ -83,7 +83,7 @@ impl DefinitionUpgrade {
     pub fn new(old: &Value, new: &Value) -> Result<Self, DefinitionError> {
         let served = served_versions(old);
         let mut schemas = BTreeMap::new();
-        let whole = new.pointer("/spec/validation/openAPIV3Schema");
+        let whole = at(new, "/spec/validation/openAPIV3Schema");
         let versions = list(new, "/spec/versions");
         let single = text(new, "/spec/version");
         let candidates: Vec<(&str, Option<&Value>)> = if versions.is_empty() && !single.is_empty() {
@@ -91,7 +91,7 @@ impl DefinitionUpgrade {
         } else {
             let still_served = versions.iter().filter(|version| is_served(version));
             let candidates = still_served.map(|version| {
-                let own = version.pointer("/schema/openAPIV3Schema");
+                let own = at(version, "/schema/openAPIV3Schema");
                 (text(version, "/name"), whole.or(own))
             });
             candidates.collect()

@@ -49,6 +49,7 @@ pub mod reference;
 pub mod selection;
 pub mod settings;
 pub mod source;
+pub mod standing;
 pub mod steps;
 pub mod subscription;
 pub mod user_plan;

@@ -11,8 +11,10 @@ mod answer;
 mod conclusion;
 mod link;
 mod new_plan;
+mod obstacles;
 mod retention;
 mod states;
+mod unlinked;
 mod upgrading;
 
 use apply::object::{ObjectId, annotation};
@@ -29,6 +31,7 @@ pub(crate) use conclusion::{Images, unpack};
 pub use link::{linked, refused};
 pub use new_plan::NewPlan;
 pub(crate) use new_plan::status as first_status;
+pub use obstacles::due_again;
 pub use retention::MAXIMUM_PLANS;
 pub use states::unpack_timeout;
 
@@ -154,15 +157,15 @@ fn question(
                 .contains(apply::object::text(version, "/metadata/name"))
         })
         .collect();
+    let strategy = UpgradeStrategy::of_group(group);
+    let mut existing = Existing::read(namespace, &versions, &subscriptions, strategy);
+    existing
+        .versions
+        .retain(|version| !unlinked::is_for_one_of(objects, world, namespace, version));
     Question {
         namespace: namespace.to_owned(),
         sources: sources(world, namespace, group, settings),
-        existing: Existing::read(
-            namespace,
-            &versions,
-            &subscriptions,
-            UpgradeStrategy::of_group(group),
-        ),
+        existing,
         subscriptions,
         isolation: if settings.failures_stay_apart {
             Isolation::Subscription

@@ -20,10 +20,10 @@ mod refusal_text;
 mod scope;
 mod supported_kinds;
 
-use apply::object::{ObjectId, text};
+use apply::object::{ObjectId, at, text};
 use classic::{Decision, Kind, ServiceAccount, World, Write};
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 pub use progress::{Outcome, Progress, Refusal, RefusalKind};
 pub use scope::{GroupProblem, account};
@@ -52,6 +52,14 @@ pub mod phase {
     pub const COMPLETE: &str = "Complete";
     /// It was given up.
     pub const FAILED: &str = "Failed";
+}
+
+/// Returns the ClusterServiceVersions that a plan names.
+pub fn versions(plan: &Value) -> Vec<&str> {
+    let names = plan
+        .pointer("/spec/clusterServiceVersionNames")
+        .and_then(Value::as_array);
+    names.into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
 /// A write of one step.
@@ -96,66 +104,61 @@ pub fn decide(
     let Some(plan) = world.get(Kind::InstallPlan, namespace, name) else {
         return rest();
     };
-    let status = match plan.get("status") {
-        Some(status @ Value::Object(_)) => status.clone(),
-        _ => json!({}),
+    let Some(status) = plan.get("status").filter(|status| has_content(status)) else {
+        return rest();
     };
-    if !has_content(&status) || matches!(phase_of(&status), phase::COMPLETE | phase::FAILED) {
+    if matches!(phase_of(status), phase::COMPLETE | phase::FAILED) {
         return rest();
     }
     let scoped = match scope::account(world, namespace) {
         Ok(account) => account,
-        Err(problem) => return Next::Rest(conclusion::unscoped(plan, status, &problem, now)),
+        Err(problem) => return Next::Rest(conclusion::unscoped(plan, status.clone(), &problem, now)),
     };
-    let mut working = status;
-    let installed = conditions::get(&working, INSTALLED);
-    if installed.is_some_and(|installed| conditions::field(installed, "reason") == conclusion::CHECK_FAILED) {
-        conditions::remove(&mut working, &[INSTALLED]);
-    }
+    // A status may be as large as an object can be, so it is copied only where it is written.
+    let working = || {
+        let mut working = status.clone();
+        let installed = conditions::get(&working, INSTALLED);
+        if installed
+            .is_some_and(|installed| conditions::field(installed, "reason") == conclusion::CHECK_FAILED)
+        {
+            conditions::remove(&mut working, &[INSTALLED]);
+        }
+        working
+    };
     if let Some(account) = scoped
-        && working.get("attenuatedServiceAccountRef") != Some(account)
+        && status.get("attenuatedServiceAccountRef") != Some(account)
     {
+        let mut working = working();
         working["attenuatedServiceAccountRef"] = account.clone();
         return Next::Rest(conclusion::written(plan, working));
     }
-    match phase_of(&working) {
-        phase::REQUIRES_APPROVAL if plan.pointer("/spec/approved") == Some(&Value::Bool(true)) => {
+    let run = |only| execution::Run {
+        world,
+        plan,
+        progress,
+        contents,
+        settings,
+        only,
+        now,
+    };
+    match phase_of(status) {
+        phase::REQUIRES_APPROVAL if at(plan, "/spec/approved") == Some(&Value::Bool(true)) => {
+            let mut working = working();
             working["phase"] = Value::from(phase::INSTALLING);
             apply::object::as_map(&mut working).remove("message");
             Next::Rest(conclusion::written(plan, working))
         }
         phase::REQUIRES_APPROVAL => match approval::approved_alone(plan, contents) {
-            approved if approved.is_empty() => Next::Rest(conclusion::written(plan, working)),
-            approved => execution::advance(
-                &execution::Run {
-                    world,
-                    plan,
-                    progress,
-                    contents,
-                    settings,
-                    only: Some(&approved),
-                    now,
-                },
-                working,
-            ),
+            approved if approved.is_empty() => Next::Rest(conclusion::written(plan, working())),
+            approved => execution::advance(&run(Some(&approved)), working),
         },
-        phase::INSTALLING => {
+        phase::INSTALLING => execution::advance(&run(None), || {
+            let mut working = working();
             if text(&working, "/startTime").is_empty() {
                 working["startTime"] = Value::from(moment::text(now));
             }
-            execution::advance(
-                &execution::Run {
-                    world,
-                    plan,
-                    progress,
-                    contents,
-                    settings,
-                    only: None,
-                    now,
-                },
-                working,
-            )
-        }
+            working
+        }),
         _ => rest(),
     }
 }

@@ -32,15 +32,3 @@ pub fn to_owner(kind: Kind, name: &str, uid: &str) -> Value {
         "blockOwnerDeletion": false,
     })
 }
-
-/// Returns the names of the owners of a kind.
-pub fn owners<'a>(object: &'a Value, kind: &'a str) -> impl Iterator<Item = &'a str> {
-    let references = object
-        .pointer("/metadata/ownerReferences")
-        .and_then(Value::as_array);
-    references
-        .into_iter()
-        .flatten()
-        .filter(move |owner| text(owner, "/kind") == kind)
-        .map(|owner| text(owner, "/name"))
-}

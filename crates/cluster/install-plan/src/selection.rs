@@ -73,6 +73,14 @@ pub struct Selected {
 }
 
 impl Selected {
+    /// Returns the image that its manifests are in; none where they are in the catalog.
+    pub fn image(&self) -> Option<&str> {
+        match &self.location {
+            Location::Image(path) => Some(path),
+            Location::Inline(_) => None,
+        }
+    }
+
     /// Takes an entry of a catalog, to take the place of `replaces`.
     pub fn of_entry(entry: &Entry, replaces: &str) -> Result<Self, UnreadableBundle> {
         let (properties, location) = match &entry.inline {

@@ -8,17 +8,20 @@
 //! Upstream runs a pod for each catalog; here the controller pulls the image and serves it itself. The status has the
 //! same fields all the same, since scripts wait for `connectionState.lastObservedState` to be `READY`.
 
+mod disagreement;
 mod polling;
 mod template;
 mod validation;
 
 use std::time::Duration;
 
-use apply::object::{ObjectId, as_map, label, text};
+use apply::object::{ObjectId, as_map, at, label, text};
+use apply::owners;
 use classic::{Decision, Kind, World, Write, keys};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+pub use disagreement::{Said, Told};
 pub use polling::{DEFAULT_INTERVAL, Poll, interval};
 pub use template::{IMAGE_RESOLVED, TEMPLATES_RESOLVED, resolve_template};
 pub use validation::{SpecProblem, validate};
@@ -56,6 +59,11 @@ pub enum Serve {
         /// The version of it that is to be served.
         resource_version: String,
     },
+    /// Nothing, until there is a ConfigMap of this name. Nobody tells of it by itself, since it has no label yet.
+    MissingConfigMap {
+        /// The name.
+        name: String,
+    },
 }
 
 /// What the controller knows of a CatalogSource.
@@ -68,6 +76,10 @@ pub struct Observed {
     pub failure: Option<String>,
     /// When the image was looked for last.
     pub polled_at: Option<Timestamp>,
+    /// Who signed the image that is served; none where nobody had to.
+    pub signature: Option<String>,
+    /// What the controller said of it last.
+    pub told: Option<Told>,
 }
 
 /// What becomes of a CatalogSource.
@@ -149,6 +161,11 @@ pub fn decide(
         &mut look_again_after,
         now,
     );
+    if let Some(told) = &observed.told
+        && let Some(rest) = told.leave_it(source, &mut status, now)
+    {
+        look_again_after = Some(look_again_after.map_or(rest, |other| other.min(rest)));
+    }
     if source.get("status").unwrap_or(&json!({})) != &status {
         let mut changed = source.as_ref().clone();
         changed["status"] = status;
@@ -202,7 +219,8 @@ fn chain(
             Ok(None) => return None,
             Err(message) => {
                 set_error(status, CONFIG_MAP_FAILED, &message);
-                return None;
+                let name = text(source, "/spec/configMap").to_owned();
+                return Some(Serve::MissingConfigMap { name });
             }
         },
     };
@@ -251,6 +269,24 @@ fn connection(source: &Value, observed: &Observed, status: &mut Value, now: Time
     });
 }
 
+/// The aspect that ClusterCatalogs have too: whether the image carries the signatures that are demanded.
+const SIGNATURE_VERIFIED: &str = "SignatureVerified";
+
+/// Says who signed the image. Where no signature is demanded, nothing is said: the status is upstream's then.
+fn signature(words: Option<&str>, status: &mut Value, now: Timestamp) {
+    let Some(words) = words else {
+        conditions::remove(status, &[SIGNATURE_VERIFIED]);
+        return;
+    };
+    let mut said = conditions::condition(SIGNATURE_VERIFIED, "True", "Signed", words);
+    let known = conditions::get(status, SIGNATURE_VERIFIED);
+    if known.is_some_and(|known| conditions::say_the_same(known, &said)) {
+        return;
+    }
+    said["lastTransitionTime"] = Value::from(moment::text(now));
+    conditions::set(status, said);
+}
+
 fn image(
     source: &Value,
     observed: &Observed,
@@ -258,6 +294,7 @@ fn image(
     look_again_after: &mut Option<Duration>,
     now: Timestamp,
 ) -> Serve {
+    signature(observed.signature.as_deref(), status, now);
     if let Some(polled) = observed.polled_at {
         let known = moment::read(conditions::field(status, "latestImageRegistryPoll"));
         if known.is_none_or(|known| known < polled)
@@ -277,10 +314,11 @@ fn image(
             }
         })
         .map(|interval| Poll::new(source, status, interval));
-    if let Some(poll) = &poll {
-        *look_again_after = Some(poll.remaining(now));
-    }
-    let secrets = source.pointer("/spec/secrets").and_then(Value::as_array);
+    // Once it is due, whoever polls says when that is done; until then there is nothing new to see.
+    *look_again_after = poll
+        .map(|poll| poll.remaining(now))
+        .filter(|remaining| !remaining.is_zero());
+    let secrets = at(source, "/spec/secrets").and_then(Value::as_array);
     let secrets = secrets.into_iter().flatten().filter_map(Value::as_str);
     Serve::Image {
         image: text(source, "/spec/image").to_owned(),
@@ -310,11 +348,7 @@ fn config_map(
         text(source, "/metadata/name"),
         text(source, "/metadata/uid"),
     );
-    let mut owners = map
-        .pointer("/metadata/ownerReferences")
-        .and_then(Value::as_array)
-        .cloned()
-        .unwrap_or_default();
+    let mut owners = owners::references(map).to_vec();
     let is_owned = owners
         .iter()
         .any(|known| text(known, "/uid") == text(&owner, "/uid"));

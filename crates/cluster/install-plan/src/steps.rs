@@ -92,6 +92,11 @@ impl StepStatus {
         }
     }
 
+    /// Returns whether nothing is left to be done for the step.
+    pub const fn is_done(self) -> bool {
+        matches!(self, Self::Present | Self::Created)
+    }
+
     /// Reads a status; none for one that no step may have.
     pub fn named(name: &str) -> Option<Self> {
         let all = [

@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use apply::object::text;
+use apply::object::{at, text};
+use apply::owners;
 use classic::{Decision, Kind, World, Write};
 use jiff::Timestamp;
 use resolve::classic::entry::{CatalogKey, Entry};
@@ -17,8 +18,7 @@ use crate::bundle_lookup::{BundleLookup, Unpacked};
 use crate::conditions::{self, condition};
 use crate::moment;
 use crate::namespace::{self, Answer, Question};
-use crate::plan::{has_content, phase};
-use crate::reference;
+use crate::plan::{has_content, phase, versions};
 use crate::settings::Settings;
 use crate::steps;
 use crate::subscription::Subscription;
@@ -31,18 +31,10 @@ pub fn is_unplanned(plan: &Value) -> bool {
     let status = plan.get("status").unwrap_or(&Value::Null);
     matches!(conditions::field(status, "phase"), phase::NONE | phase::PLANNING)
         && !has_content(status)
-        && !names(plan).is_empty()
-        && reference::owners(plan, Kind::Subscription.naming().kind)
+        && !versions(plan).is_empty()
+        && owners::names(plan, Kind::Subscription.naming().kind)
             .next()
             .is_none()
-}
-
-/// Returns the ClusterServiceVersions that a plan names.
-fn names(plan: &Value) -> Vec<&str> {
-    let names = plan
-        .pointer("/spec/clusterServiceVersionNames")
-        .and_then(Value::as_array);
-    names.into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
 /// What is to be resolved for a plan.
@@ -99,12 +91,12 @@ pub fn request(
     };
     let mut wanted = BTreeMap::new();
     let mut asking = Vec::new();
-    let versions: Vec<&Value> = world
+    let present: Vec<&Value> = world
         .in_namespace(Kind::ClusterServiceVersion, namespace)
         .map(AsRef::as_ref)
         .collect();
-    let installed = Existing::read(namespace, &versions, &[], UpgradeStrategy::of_group(group));
-    for name in names(plan) {
+    let installed = Existing::read(namespace, &present, &[], UpgradeStrategy::of_group(group));
+    for name in versions(plan) {
         let Some(entry) = find(plan, catalogs, name) else {
             let faults = catalogs
                 .iter()
@@ -132,7 +124,7 @@ pub fn request(
             current_csv: String::new(),
         });
     }
-    let existing = Existing::read(namespace, &versions, &asking, UpgradeStrategy::of_group(group));
+    let existing = Existing::read(namespace, &present, &asking, UpgradeStrategy::of_group(group));
     Step::Resolve(Box::new(PlanQuestion {
         question: Question {
             namespace: namespace.to_owned(),
@@ -208,9 +200,9 @@ pub fn conclude(
         }
     };
     // Whoever names a version asks for that version, and not to be kept up to date.
-    let named = names(plan);
+    let named = versions(plan);
     all.retain(|step| step.kind != "Subscription" || !named.contains(&step.resolving.as_str()));
-    let approved = plan.pointer("/spec/approved") == Some(&Value::Bool(true));
+    let approved = at(plan, "/spec/approved") == Some(&Value::Bool(true));
     let is_manual = text(plan, "/spec/approval") == "Manual" && !approved;
     let mut changed = plan.clone();
     let mut status = namespace::first_status(&all, &planned.lookups, is_manual);

@@ -136,10 +136,16 @@ fn a_change_wakes_what_depends_on_it() {
             vec![namespace("ns"), subscription("ns", "s")],
         ),
         (
-            "a version's phase",
+            "a version that fails",
+            Some(version.clone()),
+            Some(with(version.clone(), "/status/phase", json!("Failed"))),
+            vec![namespace("ns")],
+        ),
+        (
+            "a version that goes on",
             Some(version.clone()),
             Some(with(version.clone(), "/status/phase", json!("Succeeded"))),
-            vec![namespace("ns")],
+            vec![],
         ),
         (
             "a version's message",

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
 use classic::{Kind, World, Write};
 use install_plan::approval::APPROVED;
-use install_plan::bundle_lookup::Unpacked;
+use install_plan::bundle_lookup::{NO_BUNDLE, Unpacked};
 use install_plan::manifest::{MAXIMUM_INLINE_BYTES, Reference, parse};
 use install_plan::namespace::{self, Answer, Conclusion, NewPlan};
 use install_plan::plan::{self, Next, Outcome, Progress};
@@ -252,11 +253,7 @@ fn an_image_that_cannot_be_pulled_is_tried_again() {
         "a.v1",
         Location::Image("registry/a:v1".to_owned()),
     )]);
-    let failed = Unpacked::Failed {
-        reason: "ErrImagePull".to_owned(),
-        message: "unauthorized".to_owned(),
-    };
-    let unpacked = BTreeMap::from([("registry/a:v1".to_owned(), failed)]);
+    let unpacked = BTreeMap::from([("registry/a:v1".to_owned(), unavailable())]);
     let Conclusion::Settled(decision) = conclude(&world, &answer, &unpacked) else {
         panic!("nothing can be planned");
     };
@@ -273,6 +270,152 @@ fn an_image_that_cannot_be_pulled_is_tried_again() {
         (Vec::new(), Vec::new()),
         "it is told once"
     );
+    let due = |seconds: i64| {
+        let then = now()
+            .checked_add(jiff::SignedDuration::from_secs(seconds))
+            .expect("a moment");
+        let due = namespace::due_again(&world, "ns", &answer, &unpacked, then);
+        due.into_iter()
+            .map(|(image, _)| image.to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(due(59), [""; 0]);
+    assert_eq!(due(60), ["registry/a:v1"]);
+}
+
+#[test]
+fn who_can_mend_an_image_depends_on_what_is_wrong_with_it() {
+    let answer = answer_with_an_image_for_a();
+    let said = |reason: &str| {
+        let mut world = world([subscription("a", "Automatic", json!({}))]);
+        let failed = Unpacked::Failed {
+            reason: reason.to_owned(),
+            message: "registry/a:v1: no".to_owned(),
+            at: now(),
+        };
+        let unpacked = BTreeMap::from([("registry/a:v1".to_owned(), failed)]);
+        match conclude(&world, &answer, &unpacked) {
+            Conclusion::Settled(decision) => put_all(&mut world, decision.writes),
+            Conclusion::Plan(plan) => drop(make(&mut world, &plan, "p")),
+            other @ Conclusion::NeedsBundles { .. } => panic!("it is known: {other:?}"),
+        }
+        let status = status(&world, Kind::Subscription, "a");
+        status["conditions"][0]["message"]
+            .as_str()
+            .expect("a message")
+            .to_owned()
+    };
+    let missing = said("ErrImagePull");
+    assert!(missing.contains("registry/a:v1"), "{missing}");
+    assert!(missing.ends_with("an image that doesn't exist."), "{missing}");
+    let broken = said(NO_BUNDLE);
+    assert!(broken.contains("registry/a:v1"), "{broken}");
+    assert!(broken.ends_with("leave it out of the catalog."), "{broken}");
+}
+
+/// An image that couldn't be pulled a moment ago.
+fn unavailable() -> Unpacked {
+    Unpacked::Failed {
+        reason: "ErrImagePull".to_owned(),
+        message: "unauthorized".to_owned(),
+        at: now(),
+    }
+}
+
+/// An answer with an image for `a`, what it needs, and `b` in the catalog itself.
+fn answer_with_an_image_for_a() -> Answer {
+    let wanted = |name: &str| [name.to_owned()].into();
+    Answer {
+        wanted_by: [("a.v1", "a"), ("needed.v1", "a"), ("b.v1", "b")]
+            .map(|(bundle, by)| (bundle.to_owned(), wanted(by)))
+            .into(),
+        ..answer(vec![
+            selected("a.v1", Location::Image("registry/a:v1".to_owned())),
+            inline("needed.v1"),
+            inline("b.v1"),
+        ])
+    }
+}
+
+#[test]
+fn an_image_that_cannot_be_pulled_stops_only_who_wants_it() {
+    let mut world = world([
+        subscription("a", "Automatic", json!({})),
+        subscription("b", "Automatic", json!({})),
+    ]);
+    let answer = answer_with_an_image_for_a();
+    let unpacked = BTreeMap::from([("registry/a:v1".to_owned(), unavailable())]);
+    let plan = new_plan(conclude(&world, &answer, &unpacked));
+    assert_eq!(plan.object["spec"]["clusterServiceVersionNames"], json!(["b.v1"]));
+    assert_eq!(plan.decision.look_again_after, Some(Duration::from_mins(1)));
+    assert_eq!(plan.decision.notices.len(), 1);
+    make(&mut world, &plan, "p");
+    let held_up = status(&world, Kind::Subscription, "a");
+    assert_eq!(held_up["conditions"][0]["type"], "BundleUnpackFailed");
+    assert_eq!(held_up.get("currentCSV"), None);
+    let planned = status(&world, Kind::Subscription, "b");
+    assert_eq!(
+        (planned["currentCSV"].as_str(), planned.get("conditions")),
+        (Some("b.v1"), None)
+    );
+
+    // Where one failure stops all, as upstream has it, nothing is planned.
+    let together = Answer {
+        wanted_by: BTreeMap::new(),
+        ..answer
+    };
+    let Conclusion::Settled(_) = conclude(&world, &together, &unpacked) else {
+        panic!("nothing can be planned");
+    };
+}
+
+#[test]
+fn an_image_that_takes_long_is_waited_for_only_by_who_wants_it() {
+    let world = world([
+        subscription("a", "Automatic", json!({})),
+        subscription("b", "Automatic", json!({})),
+    ]);
+    let answer = answer_with_an_image_for_a();
+    let pending_for = |seconds: i64| {
+        let since = now()
+            .checked_sub(jiff::SignedDuration::from_secs(seconds))
+            .expect("a moment");
+        let pending = Unpacked::Pending {
+            message: String::new(),
+            since,
+        };
+        conclude(
+            &world,
+            &answer,
+            &BTreeMap::from([("registry/a:v1".to_owned(), pending)]),
+        )
+    };
+    assert!(
+        matches!(pending_for(2), Conclusion::NeedsBundles { .. }),
+        "it may come in a moment"
+    );
+    let plan = new_plan(pending_for(11));
+    assert_eq!(plan.object["spec"]["clusterServiceVersionNames"], json!(["b.v1"]));
+    assert_eq!(plan.failures["a"]["reason"], "UnpackingInProgress");
+}
+
+#[test]
+fn a_bundle_that_is_none_stops_only_who_wants_it() {
+    let world = world([
+        subscription("a", "Automatic", json!({})),
+        subscription("b", "Automatic", json!({})),
+    ]);
+    let broken = Unpacked::Ready {
+        image: "registry/a@sha256:1".to_owned(),
+        content: Arc::new(Content {
+            service_version: json!({"metadata": {"name": "a.v1"}}),
+            ..Content::default()
+        }),
+    };
+    let unpacked = BTreeMap::from([("registry/a:v1".to_owned(), broken)]);
+    let plan = new_plan(conclude(&world, &answer_with_an_image_for_a(), &unpacked));
+    assert_eq!(plan.object["spec"]["clusterServiceVersionNames"], json!(["b.v1"]));
+    assert_eq!(plan.failures["a"]["reason"], "ErrorPreventedUnpacking");
 }
 
 #[test]
@@ -326,7 +469,7 @@ fn a_plan_that_was_cut_short_is_taken_up_again() {
     let first = new_plan(conclude(&world, &answer, &BTreeMap::new()));
     assert!(!first.exists());
     let mut created = first.object.clone();
-    created["metadata"]["name"] = json!("p");
+    created["metadata"]["uid"] = json!("p");
     world.put(created.clone());
 
     let second = new_plan(conclude(&world, &answer, &BTreeMap::new()));
@@ -346,6 +489,102 @@ fn a_plan_that_was_cut_short_is_taken_up_again() {
         status(&world, Kind::Subscription, "a")["installPlanRef"]["name"],
         "p"
     );
+}
+
+#[test]
+fn two_who_make_a_plan_at_once_make_one() {
+    let mut world = world([subscription("a", "Automatic", json!({}))]);
+    let answer = answer(vec![inline("a.v1")]);
+    let plan_for = |world: &World| new_plan(conclude(world, &answer, &BTreeMap::new()));
+    let (first, second) = (plan_for(&world), plan_for(&world));
+    let name = first.object["metadata"]["name"]
+        .as_str()
+        .expect("a name")
+        .to_owned();
+    assert!(name.starts_with("install-"), "{name}");
+    assert_eq!(
+        second.object["metadata"]["name"], name,
+        "the server takes only one of them"
+    );
+    let made = make(&mut world, &first, &name);
+    let mut subscribed = world
+        .get(Kind::Subscription, "ns", "a")
+        .expect("it")
+        .as_ref()
+        .clone();
+    subscribed["status"]["state"] = json!("AtLatestKnown");
+    world.put(subscribed);
+    let late = namespace::linked(&world, "ns", &second, &made, now());
+    assert_eq!(late.writes, [], "how far it came isn't undone");
+}
+
+#[test]
+fn a_plan_that_was_carried_out_before_anybody_pointed_to_it_counts() {
+    let mut world = world([subscription("a", "Manual", json!({}))]);
+    let answer = answer(vec![inline("a.v1")]);
+    let plan_for = |world: &World| new_plan(conclude(world, &answer, &BTreeMap::new()));
+    let first = plan_for(&world);
+    let mut made = first.object.clone();
+    made["metadata"]["uid"] = json!("p");
+    made["spec"]["approved"] = json!(true);
+    made["status"] = json!({"phase": "Complete"});
+    world.put(made.clone());
+    assert!(!plan_for(&world).exists(), "what it made is gone");
+    let mut installed = version("a.v1");
+    installed["metadata"]["namespace"] = json!("ns");
+    world.put(installed);
+    assert!(plan_for(&world).exists());
+    made["metadata"]["ownerReferences"][0]["uid"] = json!("of one that is gone");
+    world.put(made);
+    assert!(!plan_for(&world).exists(), "it was made for another Subscription");
+}
+
+/// The plan that a look at the namespace leads to: asked, resolved and concluded.
+fn look(world: &World, catalogs: &[Catalog]) -> Option<NewPlan> {
+    let survey = namespace::survey(world, "ns", &Settings::default(), now());
+    let question = survey.question.expect("a question");
+    let answer = Answer::of_resolution(
+        &question,
+        &resolve::classic::resolve(&question.request(catalogs, None)),
+    );
+    match conclude(world, &answer, &BTreeMap::new()) {
+        Conclusion::Plan(plan) => Some(*plan),
+        _ => None,
+    }
+}
+
+#[test]
+fn a_subscription_takes_over_what_its_plan_made_before_it_could_point_to_it() {
+    let catalogs = [catalog(&["a.v1"])];
+    let mut world = world([subscription("a", "Automatic", json!({}))]);
+    let mut source = json!({"apiVersion": ALPHA, "kind": "CatalogSource"});
+    source["metadata"] = json!({"name": "cat", "namespace": "ns"});
+    world.put(source);
+    let made = look(&world, &catalogs).expect("a plan");
+    let mut created = made.object.clone();
+    created["metadata"]["uid"] = json!("p");
+    world.put(made.with_status(&created).expect("a status"));
+    let name = created["metadata"]["name"].as_str().expect("a name").to_owned();
+    assert_eq!(run(&mut world, &name, &HashMap::new()).len(), 4);
+    let installed = world.get(Kind::ClusterServiceVersion, "ns", "a.v1");
+    assert!(installed.is_some(), "the plan was carried out");
+    assert_eq!(status(&world, Kind::Subscription, "a"), json!({}));
+
+    let mut stranger = world.clone();
+    let mut other = subscription("a", "Automatic", json!({}));
+    other["metadata"]["uid"] = json!("of another life");
+    stranger.put(other);
+    assert_eq!(look(&stranger, &catalogs), None, "it isn't made for this one");
+
+    let found = look(&world, &catalogs).expect("the same plan");
+    assert!(found.exists());
+    make(&mut world, &found, &name);
+    let said = status(&world, Kind::Subscription, "a");
+    assert_eq!(said["currentCSV"], "a.v1");
+    assert_eq!(said["installPlanRef"]["name"], name.as_str());
+    let settled = namespace::survey(&world, "ns", &Settings::default(), now());
+    put_all(&mut world, settled.decision.writes);
+    assert_eq!(status(&world, Kind::Subscription, "a")["installedCSV"], "a.v1");
 }
 
 #[test]
@@ -419,7 +658,7 @@ fn planned(world: &mut World, catalogs: &[Catalog]) -> Value {
             user_plan::Step::Resolve(asked) => {
                 let forbid = |entry: &Entry| asked.forbids(entry);
                 let request = asked.question.request(catalogs, Some(&forbid));
-                let answer = Answer::of_resolution(&resolve::classic::resolve(&request));
+                let answer = Answer::of_resolution(&asked.question, &resolve::classic::resolve(&request));
                 user_plan::conclude(world, &plan, &answer, &BTreeMap::new(), now())
             }
             other => other,

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use classic::{Kind, World, Write};
-use install_plan::source::{self, Observed, Serve, SourceDecision};
-use jiff::Timestamp;
+use install_plan::source::{self, Observed, Said, Serve, SourceDecision, Told};
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 fn now() -> Timestamp {
@@ -138,6 +138,12 @@ fn an_image_is_served_and_looked_for_again() {
     let (decided, statuses) = settle(&mut world, &polled);
     assert_eq!(statuses[0]["latestImageRegistryPoll"], "2026-01-01T00:10:00Z");
     assert_eq!(decided.decision.look_again_after, Some(Duration::from_mins(30)));
+    // A registry that is away is polled later than is due, and nobody looks every moment whether it was.
+    let later = now()
+        .checked_add(SignedDuration::from_mins(31))
+        .expect("a moment");
+    let decided = source::decide(&world, "ns", "cat.one", &polled, later);
+    assert_eq!(decided.decision.look_again_after, None);
 }
 
 #[test]
@@ -180,10 +186,18 @@ fn an_image_that_cannot_be_served_makes_its_catalog_unhealthy() {
 fn a_config_map_is_taken_and_followed() {
     let mut world = World::default();
     world.put(source(json!({"sourceType": "configmap", "configMap": "map"})));
-    let (_, statuses) = settle(&mut world, &Observed::default());
+    let (decided, statuses) = settle(&mut world, &Observed::default());
     assert_eq!(
         statuses[0]["message"],
         "failed to get catalog config map map: configmaps \"map\" not found"
+    );
+    let awaited = Serve::MissingConfigMap {
+        name: "map".to_owned(),
+    };
+    assert_eq!(
+        decided.serve,
+        Some(awaited),
+        "somebody has to notice when it comes"
     );
     world.put(json!({
         "apiVersion": "v1", "kind": "ConfigMap",
@@ -218,4 +232,64 @@ fn a_template_decides_the_image() {
     let conditions = &statuses.last().expect("a status")["conditions"];
     assert_eq!(conditions[0]["reason"], "AllTemplatesResolved");
     assert_eq!(conditions[1]["message"], "registry/cat:v1.36");
+}
+
+#[test]
+fn somebody_who_sees_a_catalog_differently_is_not_fought() {
+    let mut world = World::default();
+    world.put(source(json!({"sourceType": "grpc", "address": "host:1"})));
+    settle(&mut world, &ready());
+    let known = |world: &World| {
+        world
+            .get(Kind::CatalogSource, "ns", "cat.one")
+            .expect("the source")
+            .as_ref()
+            .clone()
+    };
+    let told = |ago: i64| Observed {
+        told: Some(Told {
+            said: Said::of(&known(&world)),
+            at: now() - SignedDuration::from_secs(ago),
+        }),
+        ..ready()
+    };
+    let (just_now, long_ago, in_the_future) = (told(1), told(61), told(-30));
+    let mut contradicted = known(&world);
+    contradicted["status"]["connectionState"]["lastObservedState"] = json!("TRANSIENT_FAILURE");
+    world.put(contradicted);
+    let decide = |observed: &Observed| source::decide(&world, "ns", "cat.one", observed, now()).decision;
+    let left = decide(&just_now);
+    assert_eq!(left.writes, []);
+    assert_eq!(left.look_again_after, Some(Duration::from_secs(59)));
+    for observed in [&long_ago, &in_the_future, &ready()] {
+        assert_eq!(decide(observed).writes.len(), 1, "{:?}", observed.told);
+    }
+    let lost = Observed {
+        connection: Some("CONNECTING".to_owned()),
+        ..just_now
+    };
+    assert_eq!(decide(&lost).writes.len(), 1, "what is new is said at once");
+}
+
+#[test]
+fn who_signed_an_image_is_told_and_nothing_where_nobody_had_to() {
+    let mut world = World::default();
+    world.put(source(
+        json!({"sourceType": "grpc", "image": "registry.test/catalog:v1"}),
+    ));
+    let signed = Observed {
+        signature: Some("signed by sigstore key sha256:ab".to_owned()),
+        ..ready()
+    };
+    let (_, statuses) = settle(&mut world, &signed);
+    assert_eq!(
+        statuses.last().map(|status| status["conditions"].clone()),
+        Some(json!([{
+            "type": "SignatureVerified", "status": "True", "reason": "Signed",
+            "message": "signed by sigstore key sha256:ab", "lastTransitionTime": "2026-01-01T00:10:00Z",
+        }]))
+    );
+    let (_, statuses) = settle(&mut world, &ready());
+    let last = statuses.last().expect("a status");
+    assert!(last.get("conditions").is_none(), "{last}");
 }

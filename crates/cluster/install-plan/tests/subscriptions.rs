@@ -126,8 +126,12 @@ fn unpacked(case: &Value) -> BTreeMap<String, Unpacked> {
                 "BundleLookupFailed" => Unpacked::Failed {
                     reason: text(&condition["reason"]),
                     message: text(&condition["message"]),
+                    at: now(),
                 },
-                _ => Unpacked::Pending(String::new()),
+                _ => Unpacked::Pending {
+                    message: String::new(),
+                    since: now(),
+                },
             };
             (text(&lookup["path"]), state)
         })
@@ -213,7 +217,12 @@ fn a_namespace_is_resolved_as_upstream_resolves_it() {
                 assert_eq!(plan.generation(), 1);
             }
             Conclusion::Plan(plan) => {
-                let created = plan.with_status(&plan.object).expect("a status");
+                let mut created = plan.with_status(&plan.object).expect("a status");
+                // Upstream's names are made up by the server, and the one of the unit test makes up none.
+                created["metadata"]
+                    .as_object_mut()
+                    .expect("metadata")
+                    .remove("name");
                 let linked = namespace::linked(&world, NAMESPACE, &plan, &created, now());
                 apply(&mut world, linked.writes);
                 plans.push(created);

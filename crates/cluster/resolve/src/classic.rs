@@ -12,6 +12,7 @@
 
 pub mod api_set;
 pub mod channel;
+pub mod dependents;
 pub mod entry;
 pub mod existing;
 pub mod explanation;

@@ -3,7 +3,8 @@
 //! For each API there are `admin`, `edit` and `view`, which become part of the roles of the same names and of those of
 //! OperatorGroups that provide the API, and for custom resources one to look at their definition.
 
-use apply::object::text;
+use apply::object::{at, text};
+use apply::owners;
 use bundle::cluster_service_version::GroupVersionKind;
 use classic::{Key, Kind, World, Write, keys, names};
 use serde_json::{Map, Value, json};
@@ -129,8 +130,10 @@ impl Roles<'_> {
             .get(Kind::ClusterRole, "", text(&object, "/metadata/name"));
         let is_there = existing.is_some_and(|existing| {
             existing.get("rules") == object.get("rules")
-                && existing.pointer("/metadata/labels") == object.pointer("/metadata/labels")
-                && ownership::references(existing).any(|reference| text(reference, "/uid") == self.owner_uid)
+                && at(existing, "/metadata/labels") == at(&object, "/metadata/labels")
+                && owners::references(existing)
+                    .iter()
+                    .any(|reference| text(reference, "/uid") == self.owner_uid)
         });
         (!is_there).then_some(Write::Create {
             object,
@@ -151,7 +154,7 @@ pub fn of_group(world: &World, group: &Value, apis: &Apis) -> Vec<Write> {
             let mut object = (**existing).clone();
             ownership::add_labels(&mut object, &owner);
             set_rule(&mut object, rule);
-            let is_same = object.pointer("/metadata/labels") == existing.pointer("/metadata/labels")
+            let is_same = at(&object, "/metadata/labels") == at(existing, "/metadata/labels")
                 && rule_of(&object) == rule_of(existing);
             if !is_same {
                 writes.push(Write::Update(object));

@@ -1,6 +1,6 @@
 //! The aggregated APIs that a version serves: whose they are, and whether everything around them is in order.
 
-use apply::object::{label, set_metadata_entry, text};
+use apply::object::{at, label, set_metadata_entry, text};
 use classic::{Kind, World, keys, names};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -268,7 +268,7 @@ pub fn expected(
                 "group": group, "version": api_version, "groupPriorityMinimum": 2000, "versionPriority": 15,
             });
             let annotations = overrides::subscription(world, version.namespace(), version.name())
-                .and_then(|subscription| subscription.pointer("/spec/config/annotations"));
+                .and_then(|subscription| at(subscription, "/spec/config/annotations"));
             if let Some(annotations) = annotations {
                 object["metadata"]["annotations"] = annotations.clone();
             }

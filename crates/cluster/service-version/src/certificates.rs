@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use apply::object::{annotation, text};
+use apply::object::{annotation, at, text};
 use aws_lc_rs::digest;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -19,6 +19,10 @@ use x509_parser::pem::parse_x509_pem;
 
 /// How long a certificate is good.
 const VALID_FOR: SignedDuration = SignedDuration::from_hours(730 * 24);
+
+/// How long before it was made a certificate is good already: the clocks of whoever checks it may be behind, and a replica with
+/// such a clock would make it anew.
+const BACKDATED_BY: SignedDuration = SignedDuration::from_hours(1);
 
 /// How long before its end a certificate is replaced.
 const FRESH_FOR: SignedDuration = SignedDuration::from_hours(24);
@@ -109,9 +113,9 @@ impl<'a> Authority<'a> {
     ///
     /// Where keys can't be made.
     pub fn new(secrets: &'a dyn Secrets, now: Timestamp) -> Result<Self, CertificateError> {
-        let until = now.checked_add(VALID_FOR)?;
+        let (from, until) = (now.checked_sub(BACKDATED_BY)?, now.checked_add(VALID_FOR)?);
         let serial = secrets.serial()?;
-        let mut parameters = parameters(&format!("olm-selfsigned-{serial:x}"), serial, now, until);
+        let mut parameters = parameters(&format!("olm-selfsigned-{serial:x}"), serial, from, until);
         parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         parameters.key_usages = vec![KeyUsagePurpose::KeyCertSign];
         let key = secrets.key()?;
@@ -119,7 +123,7 @@ impl<'a> Authority<'a> {
         Ok(Self {
             secrets,
             issuer: Issuer::new(parameters, key),
-            from: now,
+            from,
             until,
             certificate,
         })
@@ -180,7 +184,7 @@ pub fn authority_hash(certificate: &[u8]) -> String {
 
 /// Reads a field that holds bytes in base64.
 pub fn bytes(object: &Value, pointer: &str) -> Option<Vec<u8>> {
-    STANDARD.decode(object.pointer(pointer)?.as_str()?).ok()
+    STANDARD.decode(at(object, pointer)?.as_str()?).ok()
 }
 
 /// Writes bytes as fields hold them.

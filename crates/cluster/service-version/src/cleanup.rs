@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use apply::object::{ObjectId, text};
+use apply::object::{ObjectId, at, text};
 use classic::{Decision, Kind, World, Write, keys, names};
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ const LABELLED: [Kind; 5] = [
 
 /// Returns the finalizers of an object.
 fn finalizers(object: &Value) -> Vec<&str> {
-    let listed = object.pointer("/metadata/finalizers").and_then(Value::as_array);
+    let listed = at(object, "/metadata/finalizers").and_then(Value::as_array);
     listed.into_iter().flatten().filter_map(Value::as_str).collect()
 }
 

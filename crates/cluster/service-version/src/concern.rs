@@ -2,19 +2,20 @@
 
 use std::collections::BTreeSet;
 
-use apply::object::{annotation, label, text};
+use apply::object::{annotation, at, label, text};
+use apply::owners;
+use classic::copied::is_marked_as_copy;
 use classic::world::labelled_owner;
 use classic::{Decision, Kind, World, keys};
 use serde_json::{Map, Value};
 
 use crate::Circumstances;
 use crate::operator::operators_of;
-use crate::ownership::{owners, references};
 use crate::phases::{self, waits_for_retry};
 use crate::provided_apis::{Apis, Namespaces, status_namespaces};
 use crate::replacement;
 use crate::requirements::api_service_name;
-use crate::version::{ServiceVersion, is_copy};
+use crate::version::ServiceVersion;
 use crate::{copies, olm_config, operator, operator_condition, operator_group};
 
 /// Something that can be looked at by itself. A queue of these is all that a controller needs.
@@ -32,6 +33,8 @@ pub enum Concern {
     OperatorCondition(Place),
     /// What belongs to the Operator of a Subscription.
     Subscription(Place),
+    /// The Operators that a plan belongs to.
+    InstallPlan(Place),
     /// What belongs to the Operators of a version.
     Components(Place),
     /// The labels of a Namespace.
@@ -84,6 +87,7 @@ impl Concern {
                 operator_condition::decide(world, &place.namespace, &place.name, circumstances.now)
             }
             Self::Subscription(place) => operator::adopt_subscription(world, &place.namespace, &place.name),
+            Self::InstallPlan(place) => operator::adopt_plan(world, &place.namespace, &place.name),
             Self::Components(place) => operator::adopt_version(world, &place.namespace, &place.name),
             Self::Namespace(name) => operator_group::decide_namespace(world, name),
             Self::Operator(name) => operator::decide(world, name),
@@ -116,6 +120,9 @@ impl Concern {
         }
         for subscription in world.all(Kind::Subscription) {
             found.add(Self::Subscription(Place::of(subscription)));
+        }
+        for plan in world.all(Kind::InstallPlan) {
+            found.add(Self::InstallPlan(Place::of(plan)));
         }
         for namespace in world.all(Kind::Namespace) {
             found.add(Self::Namespace(text(namespace, "/metadata/name").to_owned()));
@@ -160,12 +167,12 @@ pub fn concerns(world: &World, before: Option<&Value>, after: Option<&Value>) ->
         Some(Kind::CustomResourceDefinition) => found.definition(text(object, "/metadata/name")),
         Some(Kind::ApiService) => found.api_service(text(object, "/metadata/name")),
         Some(Kind::ServiceAccount) => found.account(object),
-        Some(Kind::Role | Kind::RoleBinding) => found.role(&change, object),
+        Some(Kind::Role) => found.role(&change, object),
         Some(Kind::ClusterRole) => found.cluster_role(object),
-        Some(Kind::ClusterRoleBinding) => found.cluster_binding(&change),
+        Some(Kind::RoleBinding | Kind::ClusterRoleBinding) => found.binding(&change),
         Some(Kind::OperatorCondition) => found.condition(object),
         Some(Kind::Subscription) => found.subscription(&change),
-        Some(Kind::InstallPlan) => found.plan(object),
+        Some(Kind::InstallPlan) => found.add(Concern::InstallPlan(Place::of(object))),
         Some(Kind::Operator) => found.add(Concern::Operator(text(object, "/metadata/name").to_owned())),
         Some(Kind::OlmConfig) => found.config(),
         _ => {}
@@ -206,11 +213,43 @@ impl<'a> Change<'a> {
     /// Returns whether a part of the object differs, or the object came or went.
     fn touches(&self, pointer: &str) -> bool {
         match (self.before, self.after) {
-            (Some(before), Some(after)) => before.pointer(pointer) != after.pointer(pointer),
+            (Some(before), Some(after)) => at(before, pointer) != at(after, pointer),
+            _ => true,
+        }
+    }
+
+    /// Returns whether one of several parts differs, or the object came or went.
+    fn touches_any(&self, pointers: &[&str]) -> bool {
+        pointers.iter().any(|pointer| self.touches(pointer))
+    }
+
+    /// Returns whether something that is true of one state isn't of the other, or the object came or went.
+    fn differs(&self, is_so: impl Fn(&Value) -> bool) -> bool {
+        match (self.before, self.after) {
+            (Some(before), Some(after)) => is_so(before) != is_so(after),
             _ => true,
         }
     }
 }
+
+/// What a version says of itself, apart from how far it has come.
+const DESCRIPTION: [&str; 6] = [
+    "/spec",
+    "/metadata/uid",
+    "/metadata/labels",
+    "/metadata/annotations",
+    "/metadata/deletionTimestamp",
+    "/metadata/ownerReferences",
+];
+
+/// What a group says of itself, apart from what its members provide.
+const GROUP: [&str; 5] = [
+    "/spec",
+    "/status",
+    "/metadata/uid",
+    "/metadata/labels",
+    "/metadata/deletionTimestamp",
+];
 
 struct Found<'a> {
     world: &'a World,
@@ -235,10 +274,7 @@ impl<'a> Found<'a> {
 
     /// Returns all versions of the cluster that are no copies.
     fn versions(&self) -> impl Iterator<Item = ServiceVersion<'a>> + use<'a> {
-        self.world
-            .all(Kind::ClusterServiceVersion)
-            .map(|object| ServiceVersion::of(object))
-            .filter(|version| !version.is_copy())
+        self.world.originals().map(|object| ServiceVersion::of(object))
     }
 
     /// Whoever owns an object looks after it, and Operators list it.
@@ -248,10 +284,10 @@ impl<'a> Found<'a> {
         }
         let namespace = text(object, "/metadata/namespace");
         if !namespace.is_empty() {
-            for name in owners(object, "ClusterServiceVersion") {
+            for name in owners::names(object, "ClusterServiceVersion") {
                 self.owner(namespace, name);
             }
-            for name in owners(object, "OperatorCondition") {
+            for name in owners::names(object, "OperatorCondition") {
                 self.add(Concern::OperatorCondition(Place::new(namespace, name)));
             }
         }
@@ -285,7 +321,7 @@ impl<'a> Found<'a> {
     /// Adds what there is to look at of a version, whatever changed.
     fn itself(&mut self, object: &Value) {
         let place = Place::of(object);
-        if is_copy(object) {
+        if is_marked_as_copy(object) {
             let from = label(object, keys::COPIED_FROM)
                 .or_else(|| annotation(object, keys::OPERATOR_NAMESPACE))
                 .unwrap_or_default();
@@ -302,15 +338,19 @@ impl<'a> Found<'a> {
     }
 
     fn version(&mut self, change: &Change<'_>, object: &Value) {
-        self.itself(object);
-        if is_copy(object) {
+        if is_marked_as_copy(object) || change.touches_any(&DESCRIPTION) {
+            self.itself(object);
+        } else {
+            // How far it has come matters to itself and its copies alone.
+            self.add(Concern::ServiceVersion(Place::of(object)));
+            self.add(Concern::Copies(Place::of(object)));
+        }
+        if is_marked_as_copy(object) {
             return;
         }
         let namespace = text(object, "/metadata/namespace").to_owned();
-        if change.touches("/status/phase")
-            || change.touches("/spec")
-            || change.touches("/metadata/deletionTimestamp")
-        {
+        let is_new = change.touches("/spec") || change.touches("/metadata/deletionTimestamp");
+        if is_new || change.touches("/status/phase") {
             // Those before and after it wait for it, and so does whoever wants what it has.
             for name in replacement::chain(self.world, ServiceVersion::of(object)) {
                 self.add(Concern::ServiceVersion(Place::new(&namespace, name)));
@@ -321,6 +361,8 @@ impl<'a> Found<'a> {
             {
                 self.add_version(version);
             }
+        }
+        if is_new || change.differs(|version| operator_group::awaits(ServiceVersion::of(version))) {
             self.groups_in(&namespace);
         }
     }
@@ -334,25 +376,32 @@ impl<'a> Found<'a> {
     fn group(&mut self, change: &Change<'_>, object: &Value) {
         let namespace = text(object, "/metadata/namespace");
         self.add(Concern::OperatorGroup(Place::of(object)));
+        let provided = |state: &Value| Apis::read(annotation(state, keys::PROVIDED_APIS).unwrap_or_default());
+        let states: Vec<Apis> = change.both().map(provided).collect();
+        let is_about_apis_alone = !change.touches_any(&GROUP);
+        // Those who provide what came or went are asked again; where more than that changed, everybody whom it may concern.
+        let concerned = match states.as_slice() {
+            [before, after] if is_about_apis_alone => {
+                before.difference(after).union(&after.difference(before))
+            }
+            states => states.iter().fold(Apis::default(), |all, apis| all.union(apis)),
+        };
+        for version in self.versions() {
+            if version.provided_apis().is_some_and(|apis| apis.meets(&concerned)) {
+                self.add_version(version);
+            }
+        }
+        if is_about_apis_alone {
+            return;
+        }
         self.groups_in(namespace);
         for version in ServiceVersion::all_in(self.world, namespace) {
             self.add_version(version);
             self.add(Concern::Copies(Place::of(version.object)));
         }
-        let mut provided = Apis::default();
-        for state in change.both() {
-            provided = provided.union(&Apis::read(
-                annotation(state, keys::PROVIDED_APIS).unwrap_or_default(),
-            ));
-            for target in status_namespaces(state).unwrap_or_default() {
-                if !target.is_empty() {
-                    self.add(Concern::Namespace(target.to_owned()));
-                }
-            }
-        }
-        for version in self.versions() {
-            if version.provided_apis().is_some_and(|apis| apis.meets(&provided)) {
-                self.add_version(version);
+        for target in change.both().filter_map(status_namespaces).flatten() {
+            if !target.is_empty() {
+                self.add(Concern::Namespace(target.to_owned()));
             }
         }
         if change.touches("/status/namespaces") {
@@ -411,9 +460,8 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// Lets versions of a namespace look at their permissions, and those try again that were refused.
-    fn permissions_in(&mut self, namespace: &str) {
-        self.add_versions_in(namespace);
+    /// Lets those versions of a namespace try again that were refused.
+    fn retries_in(&mut self, namespace: &str) {
         for version in ServiceVersion::all_in(self.world, namespace) {
             if waits_for_retry(version) {
                 self.add(Concern::Retry(Place::of(version.object)));
@@ -421,12 +469,23 @@ impl<'a> Found<'a> {
         }
     }
 
+    /// Lets the versions look at their permissions that a service account works for.
+    fn permissions_of(&mut self, namespace: &str, account: &str) {
+        for version in ServiceVersion::all_in(self.world, namespace) {
+            let mut permissions = version.permissions().iter().chain(version.cluster_permissions());
+            if permissions.any(|permission| text(permission, "/serviceAccountName") == account) {
+                self.add_version(version);
+            }
+        }
+        self.retries_in(namespace);
+    }
+
     fn account(&mut self, object: &Value) {
         let (namespace, name) = (
             text(object, "/metadata/namespace"),
             text(object, "/metadata/name"),
         );
-        self.permissions_in(namespace);
+        self.permissions_of(namespace, name);
         for group in self.world.in_namespace(Kind::OperatorGroup, namespace) {
             if text(group, "/spec/serviceAccountName") == name {
                 self.add(Concern::OperatorGroup(Place::of(group)));
@@ -435,27 +494,42 @@ impl<'a> Found<'a> {
     }
 
     fn role(&mut self, change: &Change<'_>, object: &Value) {
-        if !(change.touches("/rules") || change.touches("/subjects") || change.touches("/roleRef")) {
+        if !change.touches("/rules") {
             return;
         }
-        self.permissions_in(text(object, "/metadata/namespace"));
-        for object in change.both() {
-            self.subjects(object);
+        let (namespace, name) = (
+            text(object, "/metadata/namespace"),
+            text(object, "/metadata/name"),
+        );
+        for binding in self.world.in_namespace(Kind::RoleBinding, namespace) {
+            if text(binding, "/roleRef/name") == name && text(binding, "/roleRef/kind") != "ClusterRole" {
+                self.subjects(binding);
+            }
+        }
+        self.retries_in(namespace);
+    }
+
+    fn binding(&mut self, change: &Change<'_>) {
+        if change.touches("/subjects") || change.touches("/roleRef") {
+            for object in change.both() {
+                self.subjects(object);
+            }
         }
     }
 
     /// Lets the versions look whose service accounts a binding is about.
     fn subjects(&mut self, binding: &Value) {
+        let namespace = text(binding, "/metadata/namespace");
         let subjects = binding.get("subjects").and_then(Value::as_array);
-        let namespaces: BTreeSet<&str> = subjects
-            .into_iter()
-            .flatten()
-            .map(|subject| text(subject, "/namespace"))
-            .filter(|namespace| !namespace.is_empty())
-            .collect();
-        for namespace in namespaces {
-            self.permissions_in(namespace);
+        for subject in subjects.into_iter().flatten() {
+            if text(subject, "/kind") == "ServiceAccount" {
+                self.permissions_of(text(subject, "/namespace"), text(subject, "/name"));
+            } else {
+                // A group, or a user by the name that an account has.
+                self.add_versions_in(namespace);
+            }
         }
+        self.retries_in(namespace);
     }
 
     fn cluster_role(&mut self, object: &Value) {
@@ -467,21 +541,13 @@ impl<'a> Found<'a> {
                 }
             }
         }
-        for reference in references(object) {
+        for reference in owners::references(object) {
             match text(reference, "/kind") {
                 "customresourcedefinition" | "CustomResourceDefinition" => {
                     self.definition(text(reference, "/name"));
                 }
                 "APIService" => self.api_service(text(reference, "/name")),
                 _ => {}
-            }
-        }
-    }
-
-    fn cluster_binding(&mut self, change: &Change<'_>) {
-        if change.touches("/subjects") || change.touches("/roleRef") {
-            for object in change.both() {
-                self.subjects(object);
             }
         }
     }
@@ -498,18 +564,23 @@ impl<'a> Found<'a> {
     fn subscription(&mut self, change: &Change<'_>) {
         for object in change.both() {
             let place = Place::of(object);
-            let installed = text(object, "/status/installedCSV");
-            if !installed.is_empty() {
-                self.add(Concern::ServiceVersion(Place::new(&place.namespace, installed)));
+            for pointer in ["/status/installedCSV", "/status/currentCSV"] {
+                let version = text(object, pointer);
+                if !version.is_empty() {
+                    self.add(Concern::ServiceVersion(Place::new(&place.namespace, version)));
+                }
+            }
+            let plan = text(object, "/status/installPlanRef/name");
+            if !plan.is_empty() {
+                self.add(Concern::InstallPlan(Place::new(&place.namespace, plan)));
+            }
+            // One that was the latest before has to know it, too; between two plans a Subscription may name none.
+            for plan in self.world.in_namespace(Kind::InstallPlan, &place.namespace) {
+                if classic::components::labels(plan).next().is_some() {
+                    self.add(Concern::InstallPlan(Place::of(plan)));
+                }
             }
             self.add(Concern::Subscription(place));
-        }
-    }
-
-    fn plan(&mut self, object: &Value) {
-        let namespace = text(object, "/metadata/namespace");
-        for subscription in self.world.in_namespace(Kind::Subscription, namespace) {
-            self.add(Concern::Subscription(Place::of(subscription)));
         }
     }
 

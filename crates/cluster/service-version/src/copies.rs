@@ -1,11 +1,14 @@
 //! Copies of a version in the namespaces that it looks after, which show there that it does.
 //!
 //! There may be thousands of them, so the picture of the cluster holds each only in short: [`reduced`] keeps what tells
-//! whether it is still the right one. A version that doesn't change costs nothing but to compare those.
+//! whether it is still the right one. A version that doesn't change costs nothing but to compare those. What has to be
+//! written is written in parts, none of which depends on the order of its writes.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
-use apply::object::{ObjectId, annotation, label, text};
+use apply::object::{ObjectId, annotation, at, label, text};
+use classic::copied::is_marked_as_copy;
 use classic::{Decision, Kind, Notice, World, Write, hashes, keys};
 use serde_json::{Map, Value, json};
 
@@ -14,13 +17,19 @@ use crate::membership;
 use crate::olm_config;
 use crate::provided_apis::{Namespaces, status_namespaces};
 use crate::target_permissions;
-use crate::version::{ServiceVersion, is_copy};
+use crate::version::ServiceVersion;
 
 /// The annotation, in the picture alone, with the hash of all of a copy but its status.
 const CONTENT_HASH: &str = "$copyhash-spec";
 
 /// The annotation, in the picture alone, with the hash of the status of a copy.
 const STATUS_HASH: &str = "$copyhash-status";
+
+/// What the labels and annotations start with that OLM writes, and that decisions about copies read.
+const OWN_PREFIXES: [&str; 2] = ["olm.", keys::COMPONENT_PREFIX];
+
+/// How many copies one decision writes: each write holds the whole version, and there may be thousands of namespaces.
+pub const MOST_WRITES: usize = 64;
 
 /// Versions that failed for one of these reasons are not copied.
 const UNCOPIABLE: [&str; 8] = [
@@ -34,23 +43,26 @@ const UNCOPIABLE: [&str; 8] = [
     "CannotModifyStaticOperatorGroupProvidedAPIs",
 ];
 
-/// Returns a copy as the picture of the cluster holds it: its metadata, and hashes of the rest.
+/// Returns a copy as the picture of the cluster holds it: what OLM wrote into its metadata, and hashes of the rest.
 ///
 /// Whoever fills the picture calls this for each copy, before anything is taken from it.
 pub fn reduced(copy: &Value) -> Value {
+    let of_metadata = |field: &str| copy.get("metadata").and_then(|metadata| metadata.get(field));
     let mut metadata = Map::new();
-    for field in [
-        "name",
-        "namespace",
-        "uid",
-        "resourceVersion",
-        "deletionTimestamp",
-        "labels",
-        "annotations",
-    ] {
-        if let Some(value) = copy.pointer(&format!("/metadata/{field}")) {
+    for field in ["name", "namespace", "uid", "resourceVersion", "deletionTimestamp"] {
+        if let Some(value) = of_metadata(field) {
             metadata.insert(field.to_owned(), value.clone());
         }
+    }
+    // Others write examples and descriptions there, some as long as the rest of the version.
+    for field in ["labels", "annotations"] {
+        let entries = of_metadata(field)
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten();
+        let own = entries.filter(|(key, _)| OWN_PREFIXES.iter().any(|prefix| key.starts_with(prefix)));
+        let own: Map<String, Value> = own.map(|(key, value)| (key.clone(), value.clone())).collect();
+        metadata.insert(field.to_owned(), Value::Object(own));
     }
     let mut object = json!({
         "apiVersion": copy["apiVersion"],
@@ -59,9 +71,6 @@ pub fn reduced(copy: &Value) -> Value {
     });
     let (content, status) = digest(copy);
     let annotations = &mut object["metadata"]["annotations"];
-    if !annotations.is_object() {
-        *annotations = json!({});
-    }
     annotations[CONTENT_HASH] = Value::from(content);
     annotations[STATUS_HASH] = Value::from(status);
     object
@@ -77,7 +86,7 @@ fn digest(copy: &Value) -> (String, String) {
         annotations.retain(|key, _| key != CONTENT_HASH && key != STATUS_HASH && key != keys::LAST_APPLIED);
     }
     let content = json!({
-        "labels": copy.pointer("/metadata/labels"),
+        "labels": at(copy, "/metadata/labels"),
         "annotations": annotations,
         "spec": copy.get("spec"),
     });
@@ -88,17 +97,23 @@ fn digest(copy: &Value) -> (String, String) {
     )
 }
 
-fn known_digest(copy: &Value) -> (String, String) {
-    match (annotation(copy, CONTENT_HASH), annotation(copy, STATUS_HASH)) {
-        (Some(content), Some(status)) => (content.to_owned(), status.to_owned()),
-        _ => digest(copy),
-    }
+/// Returns whether a copy says what one with these hashes does, and whether its status does.
+fn says(copy: &Value, wanted: &(String, String)) -> (bool, bool) {
+    let made;
+    let noted = (annotation(copy, CONTENT_HASH), annotation(copy, STATUS_HASH));
+    let (content, status) = if let (Some(content), Some(status)) = noted {
+        (content, status)
+    } else {
+        made = digest(copy);
+        (made.0.as_str(), made.1.as_str())
+    };
+    (content == wanted.0, status == wanted.1)
 }
 
 /// Returns the copy of a version that a namespace shall have.
 fn expected(version: ServiceVersion<'_>, namespace: &str) -> Value {
     let filtered = |pointer: &str, keep: &dyn Fn(&str) -> bool| {
-        let map = version.object.pointer(pointer).and_then(Value::as_object);
+        let map = at(version.object, pointer).and_then(Value::as_object);
         let entries = map.into_iter().flatten().filter(|(key, _)| keep(key));
         entries
             .map(|(key, value)| (key.clone(), value.clone()))
@@ -149,6 +164,9 @@ pub fn is_dangling(world: &World, copy: &Value) -> bool {
 
 /// Decides which copies of the version of a name in a namespace are made, changed and deleted; also where the version is
 /// gone.
+///
+/// At most [`MOST_WRITES`] of them at once, those that are missing before those that only say something old: while they
+/// are made, the version goes from phase to phase, and its last one is what they shall say.
 pub fn decide(world: &World, namespace: &str, name: &str, circumstances: &Circumstances<'_>) -> Decision {
     let mut decision = Decision::default();
     let version = ServiceVersion::find(world, namespace, name).filter(|version| !version.is_copy());
@@ -156,13 +174,15 @@ pub fn decide(world: &World, namespace: &str, name: &str, circumstances: &Circum
         .filter(|version| !version.is_terminating())
         .and_then(|version| Plan::of(world, version, circumstances));
     let mut deletes_disabled = false;
+    let mut missing: Vec<&str> = Vec::new();
+    let mut outdated: Vec<Outdated<'_>> = Vec::new();
     for target in world.all(Kind::Namespace) {
         let target_name = text(target, "/metadata/name");
         if target_name == namespace {
             continue;
         }
         let there = world.get(Kind::ClusterServiceVersion, target_name, name);
-        let existing = there.filter(|there| is_copy(there) && comes_from(there, namespace));
+        let existing = there.filter(|there| is_marked_as_copy(there) && comes_from(there, namespace));
         match &plan {
             Some(plan) if plan.wants(target_name) => {
                 let is_leaving =
@@ -171,8 +191,10 @@ pub fn decide(world: &World, namespace: &str, name: &str, circumstances: &Circum
                 if is_leaving || there.is_some() && existing.is_none() {
                     continue;
                 }
-                let existing = existing.map(|existing| &**existing);
-                decision.writes.extend(plan.writes(target_name, existing));
+                match existing {
+                    Some(existing) => outdated.extend(plan.outdated(target_name, existing)),
+                    None => missing.push(target_name),
+                }
             }
             _ => {
                 let Some(existing) = existing else { continue };
@@ -199,7 +221,14 @@ pub fn decide(world: &World, namespace: &str, name: &str, circumstances: &Circum
         });
     }
     if let Some(plan) = plan {
-        plan.share_permissions(&mut decision);
+        let made = missing.iter().map(|target| plan.creation(target));
+        let changed = outdated.iter().map(|outdated| plan.change(outdated));
+        decision.writes.extend(made.chain(changed).take(MOST_WRITES));
+        if missing.len() + outdated.len() > MOST_WRITES {
+            decision.look_again_after = Some(Duration::ZERO);
+        } else {
+            plan.share_permissions(&mut decision);
+        }
     }
     decision
 }
@@ -207,6 +236,14 @@ pub fn decide(world: &World, namespace: &str, name: &str, circumstances: &Circum
 fn comes_from(copy: &Value, namespace: &str) -> bool {
     label(copy, keys::COPIED_FROM) == Some(namespace)
         || annotation(copy, keys::OPERATOR_NAMESPACE) == Some(namespace)
+}
+
+/// A copy that is not the one that it shall be.
+struct Outdated<'a> {
+    namespace: &'a str,
+    existing: &'a Value,
+    /// Whether only its status differs.
+    is_status_alone: bool,
 }
 
 /// Where copies of a version shall be.
@@ -250,30 +287,36 @@ impl<'a> Plan<'a> {
         self.targets.contains(namespace)
     }
 
-    fn writes(&self, namespace: &str, existing: Option<&Value>) -> Option<Write> {
-        let Some(existing) = existing else {
-            return Some(Write::Create {
-                object: expected(self.version, namespace),
-                or_update: false,
-            });
-        };
-        let (content, status) = known_digest(existing);
-        let is_same = content == self.digest.0;
-        if is_same && status == self.digest.1 {
-            return None;
+    /// Returns in what the copy in a namespace is not the one that it shall be; none if it is.
+    fn outdated<'b>(&self, namespace: &'b str, existing: &'b Value) -> Option<Outdated<'b>> {
+        let (is_same, is_status_same) = says(existing, &self.digest);
+        (!is_same || !is_status_same).then_some(Outdated {
+            namespace,
+            existing,
+            is_status_alone: is_same,
+        })
+    }
+
+    fn creation(&self, namespace: &str) -> Write {
+        Write::Create {
+            object: expected(self.version, namespace),
+            or_update: false,
         }
-        let mut object = expected(self.version, namespace);
+    }
+
+    fn change(&self, outdated: &Outdated<'_>) -> Write {
+        let mut object = expected(self.version, outdated.namespace);
         for field in ["uid", "resourceVersion"] {
-            if let Some(value) = existing.pointer(&format!("/metadata/{field}")) {
+            if let Some(value) = at(outdated.existing, &format!("/metadata/{field}")) {
                 object["metadata"][field] = value.clone();
             }
         }
         // A status that differs, too, follows when this write was seen.
-        Some(if is_same {
+        if outdated.is_status_alone {
             Write::UpdateStatus(object)
         } else {
             Write::Update(object)
-        })
+        }
     }
 
     /// Lets the operator work in its namespaces; the roles are owned by the copies.
@@ -286,7 +329,7 @@ impl<'a> Plan<'a> {
             let copy = self
                 .world
                 .get(Kind::ClusterServiceVersion, target, self.version.name())
-                .filter(|copy| is_copy(copy));
+                .filter(|copy| is_marked_as_copy(copy));
             let Some(copy) = copy else { continue };
             match target_permissions::in_namespace(self.world, self.version, target, copy) {
                 Ok(writes) => decision.writes.extend(writes),

@@ -1,6 +1,7 @@
 //! The Deployments of a version as they shall be.
 
-use apply::object::{annotation, as_map, label, set_metadata_entry, text};
+use apply::object::{annotation, as_map, at, label, set_metadata_entry, text};
+use classic::components;
 use classic::hashes::{self, Shape};
 use classic::{Kind, World, keys};
 use serde_json::{Map, Value, json};
@@ -46,7 +47,7 @@ pub fn expected(
         set_template_annotation(&mut object, key, value);
     }
     let config = overrides::subscription(world, version.namespace(), version.name())
-        .and_then(|subscription| subscription.pointer("/spec/config"));
+        .and_then(|subscription| at(subscription, "/spec/config"));
     if let Some(config) = config {
         overrides::apply(&mut object, config);
     }
@@ -59,6 +60,20 @@ pub fn expected(
     let hash = hashes::deep_hash(Shape::DeploymentSpec, &object["spec"]);
     set_metadata_entry(&mut object, "labels", keys::DEPLOYMENT_SPEC_HASH, &hash);
     object
+}
+
+/// Makes a Deployment a component of the Operators of its version, and of those that one it is written over belongs to.
+///
+/// Otherwise its label would be put back right after. Kubernetes notes that a rollout began when it has seen the first of two
+/// such writes, and doesn't note it again when the second keeps it from writing that down; then it never says that the
+/// rollout takes too long.
+pub fn join(world: &World, version: ServiceVersion<'_>, deployment: &mut Value) {
+    let place = |field: &str| text(deployment, field).to_owned();
+    let (namespace, name) = (place("/metadata/namespace"), place("/metadata/name"));
+    if let Some(existing) = world.get(Kind::Deployment, &namespace, &name) {
+        components::join(deployment, existing);
+    }
+    components::join(deployment, version.object);
 }
 
 fn set_template_annotation(deployment: &mut Value, key: &str, value: &Value) {
@@ -207,7 +222,7 @@ fn check_ready(deployment: &Value, name: &str) -> Result<(), Trouble> {
 
 /// Returns a condition of an object.
 pub fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
-    let conditions = object.pointer("/status/conditions")?.as_array()?;
+    let conditions = at(object, "/status/conditions")?.as_array()?;
     conditions
         .iter()
         .find(|condition| text(condition, "/type") == kind)
@@ -222,7 +237,7 @@ fn check_annotations(deployment: &Value, version: ServiceVersion<'_>) -> Result<
     let Some(wanted) = wanted.filter(|wanted| !wanted.is_empty()) else {
         return Ok(());
     };
-    let Some(template) = deployment.pointer("/spec/template") else {
+    let Some(template) = at(deployment, "/spec/template") else {
         return drift("no annotations found on deployment".to_owned());
     };
     if template
@@ -248,4 +263,28 @@ fn check_annotations(deployment: &Value, version: ServiceVersion<'_>) -> Result<
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deployment_is_a_component_where_its_version_or_the_one_before_is_one() {
+        let mut world = World::default();
+        world.put(json!({"kind": "Deployment", "metadata": {
+            "name": "a", "namespace": "n", "labels": {"operators.coreos.com/a.n": "", "of": "somebody"},
+        }}));
+        let mut deployment =
+            json!({"metadata": {"name": "a", "namespace": "n", "labels": {"olm.managed": "true"}}});
+        world.put(json!({"kind": "ClusterServiceVersion", "metadata": {
+            "name": "v", "namespace": "n", "labels": {"operators.coreos.com/b.n": ""},
+        }}));
+        let version = ServiceVersion::find(&world, "n", "v").expect("there");
+        join(&world, version, &mut deployment);
+        assert_eq!(
+            deployment["metadata"]["labels"],
+            json!({"olm.managed": "true", "operators.coreos.com/a.n": "", "operators.coreos.com/b.n": ""})
+        );
+    }
 }

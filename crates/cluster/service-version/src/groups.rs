@@ -1,6 +1,6 @@
 //! The gates that an OperatorGroup puts before every phase of a version.
 
-use apply::object::{ObjectId, text};
+use apply::object::{ObjectId, at, text};
 use classic::{Kind, World, Write, keys};
 use serde_json::{Map, Value};
 
@@ -105,7 +105,7 @@ pub fn check_apis(world: &World, group: &Value, provided: &provided_apis::Apis) 
         .map(|other| Surface::of(other))
         .collect();
     let verdict = provided_apis::judge(provided, &surface, &others);
-    let is_static = group.pointer("/spec/staticProvidedAPIs") == Some(&Value::Bool(true));
+    let is_static = at(group, "/spec/staticProvidedAPIs") == Some(&Value::Bool(true));
     let wanted = match verdict {
         Verdict::Fine => return Apis::Fine,
         Verdict::Add | Verdict::Remove if is_static => {
@@ -120,7 +120,12 @@ pub fn check_apis(world: &World, group: &Value, provided: &provided_apis::Apis) 
                 message: "intersecting operatorgroups provide the same apis",
             };
         }
-        Verdict::Add => surface.provided.union(provided),
+        // What the others of the namespace add comes with it: a group that fifty versions join is written once, not fifty times.
+        Verdict::Add => ServiceVersion::all_in(world, &surface.namespace)
+            .filter(|version| !version.is_terminating() && check_modes(*version).is_ok())
+            .filter_map(ServiceVersion::provided_apis)
+            .filter(|apis| provided_apis::judge(apis, &surface, &others) == Verdict::Add)
+            .fold(surface.provided.union(provided), |all, apis| all.union(&apis)),
         Verdict::Remove => surface.provided.difference(provided),
     };
     let written = wanted.written();

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use apply::object::{ObjectId, text};
-use classic::{Kind, World, Write, keys, names};
+use apply::object::{ObjectId, at, text};
+use apply::owners;
+use classic::{Kind, World, Write, components, keys, names};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -71,7 +72,8 @@ pub fn plan(
     }
     for description in version.deployments() {
         let serving = served.get(text(description, "/name")).map(|(serving, _)| serving);
-        let object = deployments::expected(world, version, description, serving);
+        let mut object = deployments::expected(world, version, description, serving);
+        deployments::join(world, version, &mut object);
         installation.writes.push(Write::Create {
             object,
             or_update: true,
@@ -114,7 +116,7 @@ fn orphans(world: &World, version: ServiceVersion<'_>) -> Vec<Write> {
         .labelled_with(&key)
         .filter(|(key, _)| key.kind == Kind::Deployment && key.namespace == version.namespace())
         .filter(|(key, object)| {
-            !wanted.contains(key.name.as_str()) && ownership::is_owned_by(object, version.object)
+            !wanted.contains(key.name.as_str()) && owners::is_owned_by(object, version.object)
         })
         .map(|(_, object)| Write::Delete {
             id: ObjectId::of(object),
@@ -176,14 +178,12 @@ impl Making<'_> {
         );
         let kind = Kind::named(text(&object, "/kind"));
         let existing = kind.and_then(|kind| self.world.get(kind, namespace, name));
-        let is_ours = existing.is_none_or(|existing| {
-            ownership::owners(existing, "ClusterServiceVersion")
-                .next()
-                .is_some()
-        });
+        let is_ours =
+            existing.is_none_or(|existing| owners::names(existing, "ClusterServiceVersion").next().is_some());
         if is_ours {
             let owner = ownership::reference(self.version.object, false);
             object["metadata"]["ownerReferences"] = json!([owner]);
+            components::join(&mut object, self.version.object);
         }
         self.writes.push(Write::Create {
             object,
@@ -194,7 +194,7 @@ impl Making<'_> {
     fn service(&mut self, description: &Value, ports: &[Value]) {
         let mut object = ownership::managed(Kind::Service, self.version.namespace(), &self.service);
         object["metadata"]["ownerReferences"] = json!([ownership::reference(self.version.object, false)]);
-        let selector = description.pointer("/spec/selector/matchLabels");
+        let selector = at(description, "/spec/selector/matchLabels");
         object["spec"] = json!({"ports": ports, "selector": selector.cloned().unwrap_or_else(|| json!({}))});
         self.apply(object);
     }

@@ -66,7 +66,7 @@ use jiff::Timestamp;
 
 pub use certificates::{Random, Secrets};
 pub use concern::{Concern, Place, concerns};
-pub use phases::{decide, installation_failed, retry};
+pub use phases::{Urgency, decide, installation_failed, retry, urgency};
 pub use version::ServiceVersion;
 
 /// What a decision needs to know beside the cluster.

@@ -14,6 +14,15 @@ pub fn joined_targets(group: &Value) -> String {
     namespaces.join(",")
 }
 
+/// Returns the namespaces of a group in words for people.
+pub fn targets_in_words(group: &Value) -> String {
+    match status_namespaces(group).unwrap_or_default().as_slice() {
+        [] => "no namespace".to_owned(),
+        [""] => "all namespaces".to_owned(),
+        targets => format!("namespaces {}", targets.join(", ")),
+    }
+}
+
 /// Returns the annotations that a version lacks to be a member of a group; none where it is one.
 ///
 /// There are none to write where the status of the group doesn't name its namespaces yet.

@@ -1,13 +1,14 @@
 //! The one `OLMConfig` of a cluster: whether copies of versions are wanted.
 
-use apply::object::text;
+use apply::object::{at, text};
+use classic::copied::is_marked_as_copy;
 use classic::{Decision, Kind, World, Write};
 use serde_json::{Value, json};
 
 use crate::Circumstances;
 use crate::progress::written;
 use crate::provided_apis::status_namespaces;
-use crate::version::{ServiceVersion, is_copy};
+use crate::version::ServiceVersion;
 
 /// The name of the only object that counts.
 pub const NAME: &str = "cluster";
@@ -18,7 +19,7 @@ const CONDITION: &str = "DisabledCopiedCSVs";
 pub fn disables_copies(world: &World) -> bool {
     world
         .get(Kind::OlmConfig, "", NAME)
-        .and_then(|config| config.pointer("/spec/features/disableCopiedCSVs"))
+        .and_then(|config| at(config, "/spec/features/disableCopiedCSVs"))
         .and_then(Value::as_bool)
         .unwrap_or_default()
 }
@@ -55,7 +56,7 @@ pub fn decide(world: &World, circumstances: &Circumstances<'_>) -> Decision {
              mode",
         ),
     };
-    let conditions = config.pointer("/status/conditions").and_then(Value::as_array);
+    let conditions = at(config, "/status/conditions").and_then(Value::as_array);
     let mut conditions = conditions.cloned().unwrap_or_default();
     let known = conditions
         .iter()
@@ -94,7 +95,7 @@ fn is_settled(world: &World, is_disabled: bool, circumstances: &Circumstances<'_
             let is_fine = active.iter().filter(|name| **name != namespace).all(|name| {
                 let has = world
                     .get(Kind::ClusterServiceVersion, name, version.name())
-                    .is_some_and(|found| is_copy(found));
+                    .is_some_and(|found| is_marked_as_copy(found));
                 has == (!is_disabled || circumstances.protected_namespaces.contains(*name))
             });
             if !is_fine {

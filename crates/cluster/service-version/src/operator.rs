@@ -2,11 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use apply::object::{ObjectId, text};
+use apply::object::{ObjectId, at, text};
 use classic::{Decision, Key, Kind, World, Write, keys, names};
 use serde_json::{Map, Value, json};
 
-use crate::ownership;
 use crate::version::ServiceVersion;
 
 /// The kinds that components may have.
@@ -73,7 +72,7 @@ pub fn decide(world: &World, name: &str) -> Decision {
             }),
             or_update: false,
         }),
-        Some(existing) if existing.pointer("/status/components") != Some(&listed) => {
+        Some(existing) if at(existing, "/status/components") != Some(&listed) => {
             let mut object = (**existing).clone();
             object["status"]["components"] = listed;
             decision.writes.push(Write::UpdateStatus(object));
@@ -95,7 +94,7 @@ fn reference(kind: Kind, object: &Value) -> Value {
         reference["namespace"] = Value::from(text(object, "/metadata/namespace"));
     }
     let conditions: Vec<Value> = if kind == Kind::ClusterServiceVersion {
-        let status = |field: &str| object.pointer(&format!("/status/{field}"));
+        let status = |field: &str| at(object, &format!("/status/{field}"));
         let mut condition = Map::new();
         condition.insert(
             "type".to_owned(),
@@ -109,7 +108,7 @@ fn reference(kind: Kind, object: &Value) -> Value {
         }
         vec![shortened(&Value::Object(condition))]
     } else {
-        let listed = object.pointer("/status/conditions").and_then(Value::as_array);
+        let listed = at(object, "/status/conditions").and_then(Value::as_array);
         listed.into_iter().flatten().map(shortened).collect()
     };
     if !conditions.is_empty() {
@@ -157,17 +156,24 @@ fn removal(object: &Value, label: &str) -> Write {
     }
 }
 
-/// Decides what belongs to the Operator of a Subscription's package: itself, its version, and its latest plan.
+/// Returns the label of what belongs to the Operator of a Subscription's package; none while it has none.
+fn label_of_package(subscription: &Value) -> Option<String> {
+    let package = text(subscription, "/spec/name");
+    let is_leaving = package.is_empty() || apply::object::is_terminating(subscription);
+    let namespace = text(subscription, "/metadata/namespace");
+    (!is_leaving).then(|| names::component_label(&names::operator(package, namespace)))
+}
+
+/// Decides what belongs to the Operator of a Subscription's package: itself and its version. Its latest plan does, too, but
+/// that one may belong to many: see [`adopt_plan`].
 pub fn adopt_subscription(world: &World, namespace: &str, name: &str) -> Decision {
     let mut decision = Decision::default();
     let Some(subscription) = world.get(Kind::Subscription, namespace, name) else {
         return decision;
     };
-    let package = text(subscription, "/spec/name");
-    if package.is_empty() || apply::object::is_terminating(subscription) {
+    let Some(label) = label_of_package(subscription) else {
         return decision;
-    }
-    let label = names::component_label(&names::operator(package, namespace));
+    };
     decision.writes.extend(adoption(subscription, &label));
     let installed = text(subscription, "/status/installedCSV");
     if let Some(version) = ServiceVersion::find(world, namespace, installed)
@@ -175,20 +181,44 @@ pub fn adopt_subscription(world: &World, namespace: &str, name: &str) -> Decisio
     {
         decision.writes.extend(adoption(version.object, &label));
     }
-    let plan = text(subscription, "/status/installPlanRef/name");
-    if plan.is_empty() {
-        return decision;
-    }
-    if let Some(plan) = world.get(Kind::InstallPlan, namespace, plan) {
-        decision.writes.extend(adoption(plan, &label));
-    }
-    let older = world
-        .components(&label)
-        .filter(|(key, _)| key.kind == Kind::InstallPlan && key.namespace == namespace && key.name != plan);
     decision
-        .writes
-        .extend(older.map(|(_, object)| removal(object, &label)));
-    decision
+}
+
+/// Decides to which Operators a plan belongs: to those of the Subscriptions that it is the latest plan of. A plan may be large
+/// and serve many Subscriptions, so all that changes is one write.
+pub fn adopt_plan(world: &World, namespace: &str, name: &str) -> Decision {
+    let Some(plan) = world.get(Kind::InstallPlan, namespace, name) else {
+        return Decision::default();
+    };
+    let mut wanted = BTreeSet::new();
+    let mut unwanted = BTreeSet::new();
+    for subscription in world.in_namespace(Kind::Subscription, namespace) {
+        let Some(label) = label_of_package(subscription) else {
+            continue;
+        };
+        match text(subscription, "/status/installPlanRef/name") {
+            "" => {}
+            latest if latest == name => drop(wanted.insert(label)),
+            _ => drop(unwanted.insert(label)),
+        }
+    }
+    let known: BTreeSet<&str> = classic::components::labels(plan).collect();
+    let missing = wanted.iter().filter(|label| !known.contains(label.as_str()));
+    let surplus = unwanted
+        .difference(&wanted)
+        .filter(|label| known.contains(label.as_str()));
+    let labels: Map<String, Value> = missing
+        .map(|label| (label.clone(), Value::from("")))
+        .chain(surplus.map(|label| (label.clone(), Value::Null)))
+        .collect();
+    let write = (!labels.is_empty()).then(|| Write::Merge {
+        id: ObjectId::of(plan),
+        patch: json!({"metadata": {"labels": labels}}),
+    });
+    Decision {
+        writes: write.into_iter().collect(),
+        ..Decision::default()
+    }
 }
 
 /// Decides what belongs to the Operators of a version: everything that the version owns. Copies belong to none.
@@ -197,7 +227,7 @@ pub fn adopt_version(world: &World, namespace: &str, name: &str) -> Decision {
     let Some(version) = ServiceVersion::find(world, namespace, name) else {
         return decision;
     };
-    let labels: Vec<&str> = classic::world::component_labels(version.object).collect();
+    let labels: Vec<&str> = classic::components::labels(version.object).collect();
     if version.is_copy() {
         let removals = labels.iter().map(|label| removal(version.object, label));
         decision.writes.extend(removals);
@@ -206,15 +236,11 @@ pub fn adopt_version(world: &World, namespace: &str, name: &str) -> Decision {
     if labels.is_empty() {
         return decision;
     }
-    let mut owned: BTreeSet<Key> = BTreeSet::new();
-    for kind in COMPONENTS {
-        let objects = world.in_namespace(kind, namespace);
-        owned.extend(
-            objects
-                .filter(|object| ownership::is_owned_by(object, version.object))
-                .filter_map(|object| Key::of(object)),
-        );
-    }
+    let mut owned: BTreeSet<Key> = world
+        .owned_by(text(version.object, "/metadata/uid"))
+        .filter(|(key, _)| COMPONENTS.contains(&key.kind) && key.namespace == namespace)
+        .map(|(key, _)| key.clone())
+        .collect();
     let key = version.key();
     let labelled = world.labelled_with(&key);
     owned.extend(
@@ -242,5 +268,5 @@ pub fn adopt_version(world: &World, namespace: &str, name: &str) -> Decision {
 
 /// Returns the names of the Operators that an object belongs to.
 pub fn operators_of(object: &Value) -> impl Iterator<Item = &str> {
-    classic::world::component_labels(object).filter_map(|label| label.strip_prefix(keys::COMPONENT_PREFIX))
+    classic::components::labels(object).filter_map(|label| label.strip_prefix(keys::COMPONENT_PREFIX))
 }

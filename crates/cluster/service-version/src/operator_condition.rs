@@ -1,7 +1,8 @@
 //! What an operator says of itself, such as that it must not be upgraded now: its OperatorCondition.
 
-use apply::object::{ObjectId, as_map, generation, text};
-use classic::{Decision, Kind, World, Write, keys};
+use apply::object::{ObjectId, as_map, at, generation, text};
+use apply::owners;
+use classic::{Decision, Kind, World, Write, components, keys};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -26,7 +27,7 @@ pub fn check_upgradeable(world: &World, version: ServiceVersion<'_>) -> Result<(
             text(condition, "/message")
         ))
     };
-    let overrides = object.pointer("/spec/overrides").and_then(Value::as_array);
+    let overrides = at(object, "/spec/overrides").and_then(Value::as_array);
     let overridden = overrides
         .into_iter()
         .flatten()
@@ -105,22 +106,24 @@ fn generated(world: &World, version: ServiceVersion<'_>) -> Option<Write> {
     let owners = json!([ownership::reference(version.object, true)]);
     let Some(existing) = world.get(Kind::OperatorCondition, version.namespace(), version.name()) else {
         let naming = Kind::OperatorCondition.naming();
+        let mut object = json!({
+            "apiVersion": naming.api_version,
+            "kind": naming.kind,
+            "metadata": {
+                "name": version.name(), "namespace": version.namespace(), "ownerReferences": owners,
+            },
+            "spec": {"serviceAccounts": accounts, "deployments": deployments},
+        });
+        components::join(&mut object, version.object);
         return Some(Write::Create {
-            object: json!({
-                "apiVersion": naming.api_version,
-                "kind": naming.kind,
-                "metadata": {
-                    "name": version.name(), "namespace": version.namespace(), "ownerReferences": owners,
-                },
-                "spec": {"serviceAccounts": accounts, "deployments": deployments},
-            }),
+            object,
             or_update: false,
         });
     };
     let (accounts, deployments) = (json!(accounts), json!(deployments));
-    let same = |pointer: &str, wanted: &Value| existing.pointer(pointer).unwrap_or(&Value::Null) == wanted;
+    let same = |pointer: &str, wanted: &Value| at(existing, pointer).unwrap_or(&Value::Null) == wanted;
     let has_deployments = same("/spec/deployments", &deployments)
-        || deployments == json!([]) && existing.pointer("/spec/deployments").is_none();
+        || deployments == json!([]) && at(existing, "/spec/deployments").is_none();
     if has_deployments
         && same("/spec/serviceAccounts", &accounts)
         && same("/metadata/ownerReferences", &owners)
@@ -154,7 +157,7 @@ fn ensure(world: &World, kind: Kind, condition: &Value, object: Value, fields: &
         text(&object, "/metadata/name"),
     );
     let is_there = existing.is_some_and(|existing| {
-        ownership::is_owned_by(existing, condition)
+        owners::is_owned_by(existing, condition)
             && fields
                 .iter()
                 .all(|field| existing.get(field) == object.get(field))
@@ -205,13 +208,13 @@ fn environment(world: &World, condition: &Value) -> Vec<Write> {
         text(condition, "/metadata/namespace"),
         text(condition, "/metadata/name"),
     );
-    let deployments = condition.pointer("/spec/deployments").and_then(Value::as_array);
+    let deployments = at(condition, "/spec/deployments").and_then(Value::as_array);
     let mut writes = Vec::new();
     for deployment in deployments.into_iter().flatten().filter_map(Value::as_str) {
         let Some(found) = world.get(Kind::Deployment, namespace, deployment) else {
             continue;
         };
-        if ownership::owners(found, "ClusterServiceVersion").next() != Some(name) {
+        if owners::names(found, "ClusterServiceVersion").next() != Some(name) {
             continue;
         }
         let mut object = (**found).clone();
@@ -239,7 +242,7 @@ fn environment(world: &World, condition: &Value) -> Vec<Write> {
 /// Copies what the operator wrote to the status, with the generation that was seen.
 fn status(object: &Value, now: Timestamp) -> Option<Write> {
     let seen = generation(object);
-    let wanted = object.pointer("/spec/conditions").and_then(Value::as_array)?;
+    let wanted = at(object, "/spec/conditions").and_then(Value::as_array)?;
     let mut changed = object.clone();
     let mut is_changed = false;
     for given in wanted {

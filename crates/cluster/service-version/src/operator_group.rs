@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use apply::object::{ObjectId, label, text};
+use apply::object::{ObjectId, at, label, text};
 use classic::{Decision, Key, Kind, World, Write, keys};
 use jiff::Timestamp;
 use kinds::label_selector::LabelSelector;
@@ -36,7 +36,7 @@ pub enum InvalidTargets {
 ///
 /// [`InvalidTargets`] where its spec doesn't say.
 pub fn targets(world: &World, group: &Value) -> Result<Vec<String>, InvalidTargets> {
-    let listed = group.pointer("/spec/targetNamespaces").and_then(Value::as_array);
+    let listed = at(group, "/spec/targetNamespaces").and_then(Value::as_array);
     let listed: Vec<&str> = listed.into_iter().flatten().filter_map(Value::as_str).collect();
     if !listed.is_empty() {
         if listed.contains(&"") {
@@ -45,7 +45,7 @@ pub fn targets(world: &World, group: &Value) -> Result<Vec<String>, InvalidTarge
         let set: BTreeSet<&str> = listed.into_iter().collect();
         return Ok(set.into_iter().map(str::to_owned).collect());
     }
-    let selector = group.pointer("/spec/selector").unwrap_or(&Value::Null);
+    let selector = at(group, "/spec/selector").unwrap_or(&Value::Null);
     if selector.is_null() {
         return Ok(vec![String::new()]);
     }
@@ -292,14 +292,12 @@ fn keep_members(world: &World, group: &Value, decision: &mut Decision) {
 
 /// Takes from the annotation what no member provides any more; waits for members that have not got so far.
 fn pruned(world: &World, group: &Value, surface: &Surface, of_members: &Apis) -> Option<Write> {
-    if group.pointer("/spec/staticProvidedAPIs") == Some(&Value::Bool(true)) {
+    if at(group, "/spec/staticProvidedAPIs") == Some(&Value::Bool(true)) {
         return None;
     }
     let added = of_members.difference(&surface.provided);
     let is_pending = |version: ServiceVersion<'_>| {
-        !version.is_terminating()
-            && matches!(version.phase(), "" | "Pending")
-            && version.provided_apis().is_some_and(|apis| apis.meets(&added))
+        awaits(version) && version.provided_apis().is_some_and(|apis| apis.meets(&added))
     };
     let mut members = ServiceVersion::all_in(world, &surface.namespace);
     if members.any(is_pending) {
@@ -316,6 +314,11 @@ fn pruned(world: &World, group: &Value, surface: &Surface, of_members: &Apis) ->
         id: ObjectId::of(group),
         patch: annotation_patch(group, annotations),
     })
+}
+
+/// Returns whether a group waits for a member before it takes anything from what it says that members provide.
+pub fn awaits(version: ServiceVersion<'_>) -> bool {
+    !version.is_terminating() && matches!(version.phase(), "" | "Pending")
 }
 
 /// Deletes the ClusterRoles of a group that is gone.
@@ -348,7 +351,7 @@ pub fn decide_namespace(world: &World, name: &str) -> Decision {
         .filter(|uid| !uid.is_empty())
         .map(|uid| format!("{}{uid}", keys::OPERATOR_GROUP_IDENTITY_PREFIX))
         .collect();
-    let labels = namespace.pointer("/metadata/labels").and_then(Value::as_object);
+    let labels = at(namespace, "/metadata/labels").and_then(Value::as_object);
     let mut patch = Map::new();
     for (key, _) in labels.into_iter().flatten() {
         if key.starts_with(keys::OPERATOR_GROUP_IDENTITY_PREFIX) && !wanted.contains(key) {

@@ -4,11 +4,16 @@ use apply::object::{as_map, text};
 use classic::{Kind, World};
 use serde_json::{Map, Value};
 
-/// Finds the Subscription that a version was installed for.
+/// Finds the Subscription that a version was installed for, or is being installed for: a version is in the cluster before its
+/// Subscription says that it is installed, and would otherwise be installed without its configuration, and then again.
 pub fn subscription<'a>(world: &'a World, namespace: &'a str, version: &str) -> Option<&'a Value> {
-    world
-        .in_namespace(Kind::Subscription, namespace)
-        .find(|subscription| text(subscription, "/status/installedCSV") == version)
+    let naming = |pointer: &str| {
+        world
+            .in_namespace(Kind::Subscription, namespace)
+            .find(|subscription| text(subscription, pointer) == version)
+    };
+    naming("/status/installedCSV")
+        .or_else(|| naming("/status/currentCSV"))
         .map(|subscription| &**subscription)
 }
 
@@ -202,5 +207,40 @@ fn add_missing(map: &mut Map<String, Value>, field: &str, items: &[Value]) {
         if !own.contains(item) {
             own.push(item.clone());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use serde_json::json;
+
+    fn world(subscriptions: &[(&str, Value)]) -> World {
+        let mut world = World::default();
+        for (name, status) in subscriptions {
+            let metadata = json!({"name": name, "namespace": "n"});
+            world.put(json!({"kind": "Subscription", "metadata": metadata, "status": status}));
+        }
+        world
+    }
+
+    #[test]
+    fn a_version_has_its_configuration_before_its_subscription_says_that_it_is_installed() {
+        let world = world(&[("s", json!({"currentCSV": "a.v2.0.0", "installedCSV": "a.v1.0.0"}))]);
+        let name = |version| subscription(&world, "n", version).map(|found| text(found, "/metadata/name"));
+        assert_eq!(name("a.v1.0.0"), Some("s"), "the one that is installed");
+        assert_eq!(name("a.v2.0.0"), Some("s"), "the one that is on its way");
+        assert_eq!(name("a.v3.0.0"), None);
+    }
+
+    #[test]
+    fn a_subscription_that_has_a_version_comes_before_one_that_waits_for_it() {
+        let world = world(&[
+            ("a", json!({"currentCSV": "a.v1.0.0"})),
+            ("b", json!({"currentCSV": "a.v1.0.0", "installedCSV": "a.v1.0.0"})),
+        ]);
+        let found = subscription(&world, "n", "a.v1.0.0").expect("one of them");
+        assert_eq!(text(found, "/metadata/name"), "b");
     }
 }

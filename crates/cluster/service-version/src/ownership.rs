@@ -1,6 +1,7 @@
 //! Who owns an object: by reference within a namespace, by labels across namespaces.
 
 use apply::object::{label, set_metadata_entry, text};
+use apply::owners;
 use classic::{Key, Kind, keys};
 use serde_json::{Value, json};
 
@@ -16,25 +17,6 @@ pub fn reference(owner: &Value, is_controller: bool) -> Value {
     })
 }
 
-/// Returns the references of an object to its owners.
-pub fn references(object: &Value) -> impl Iterator<Item = &Value> {
-    let listed = object.pointer("/metadata/ownerReferences");
-    listed.and_then(Value::as_array).into_iter().flatten()
-}
-
-/// Returns whether an object has a reference to an owner.
-pub fn is_owned_by(object: &Value, owner: &Value) -> bool {
-    let uid = text(owner, "/metadata/uid");
-    references(object).any(|reference| text(reference, "/uid") == uid)
-}
-
-/// Returns the names of the owners of a kind that an object has references to.
-pub fn owners<'a>(object: &'a Value, kind: &'a str) -> impl Iterator<Item = &'a str> {
-    references(object)
-        .filter(move |reference| text(reference, "/kind") == kind)
-        .map(|reference| text(reference, "/name"))
-}
-
 /// Returns whether versions own an object, but not this one: then it may vanish with the other.
 ///
 /// In another namespace it is the copy of this one that owns an object, which has its name.
@@ -42,7 +24,7 @@ pub fn belongs_to_another(object: &Value, version: &Value) -> bool {
     let namespace = text(object, "/metadata/namespace");
     let is_elsewhere = !namespace.is_empty() && namespace != text(version, "/metadata/namespace");
     let mut is_owned = false;
-    for reference in references(object) {
+    for reference in owners::references(object) {
         if text(reference, "/kind") != "ClusterServiceVersion" {
             continue;
         }

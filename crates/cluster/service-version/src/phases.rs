@@ -28,6 +28,10 @@ use crate::webhooks;
 /// How long an installation may take until it has failed.
 const INSTALL_TIMEOUT: SignedDuration = SignedDuration::from_mins(5);
 
+/// How long it is waited at most before certificates are looked at again: a clock may be set forward, and a machine that sleeps
+/// doesn't count the time.
+const CERTIFICATE_LOOK: SignedDuration = SignedDuration::from_hours(1);
+
 /// The reason of a failure that is not tried again until something changes that may help.
 const NO_RETRY: &str = "InstallComponentFailedNoRetry";
 
@@ -46,6 +50,14 @@ pub fn decide(world: &World, namespace: &str, name: &str, circumstances: &Circum
     if !cleanup::has_finalizer(version) {
         step.metadata
             .insert("finalizers".to_owned(), cleanup::with_finalizer(version));
+        // Both are written at once, since each write of a version is dear.
+        if version.provided_apis().is_some()
+            && let Gate::Annotate { annotations, .. } = groups::gate(world, version)
+            && !annotations.is_empty()
+        {
+            step.metadata
+                .insert("annotations".to_owned(), Value::Object(annotations));
+        }
         return step.finish();
     }
     if version.reason() == NO_RETRY {
@@ -101,6 +113,32 @@ pub fn retry(world: &World, namespace: &str, name: &str, circumstances: &Circums
 /// Returns whether a version waits for a change that may help, after its installation was refused.
 pub fn waits_for_retry(version: ServiceVersion<'_>) -> bool {
     version.reason() == NO_RETRY && !version.is_copy()
+}
+
+/// How soon a version is worth a look after something that concerns it changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Urgency {
+    /// It is on its way from phase to phase.
+    Moving,
+    /// It waits for others: for what it requires, or until its Deployments are available.
+    Waiting,
+    /// It works, and is only looked after.
+    Working,
+}
+
+/// Returns how soon a version is worth a look.
+pub fn urgency(world: &World, namespace: &str, name: &str) -> Urgency {
+    let Some(version) = ServiceVersion::find(world, namespace, name) else {
+        return Urgency::Moving;
+    };
+    if version.is_terminating() || replacement::next(world, version).is_some() {
+        return Urgency::Moving;
+    }
+    match (version.phase(), version.reason()) {
+        ("Pending", "RequirementsNotMet") | ("Installing", _) => Urgency::Waiting,
+        ("Succeeded", _) => Urgency::Working,
+        _ => Urgency::Moving,
+    }
 }
 
 /// One look at a version.
@@ -430,7 +468,8 @@ impl<'a> Step<'a> {
             && let Some(due) = certificates::due(self.version.object)
         {
             let until = due.duration_since(self.circumstances.now);
-            self.look_again_after = Some(until.max(SignedDuration::from_secs(1)).unsigned_abs());
+            let until = until.clamp(SignedDuration::from_secs(1), CERTIFICATE_LOOK);
+            self.look_again_after = Some(until.unsigned_abs());
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use apply::object::{annotation, text};
+use apply::object::{annotation, at, text};
 use bundle::cluster_service_version::GroupVersionKind;
 use classic::{keys, names};
 use serde_json::Value;
@@ -124,7 +124,7 @@ impl Surface {
 
 /// Reads the namespaces that the status of an OperatorGroup names; none where it names nothing yet.
 pub fn status_namespaces(group: &Value) -> Option<Vec<&str>> {
-    let listed = group.pointer("/status/namespaces")?.as_array()?;
+    let listed = at(group, "/status/namespaces")?.as_array()?;
     Some(listed.iter().filter_map(Value::as_str).collect())
 }
 

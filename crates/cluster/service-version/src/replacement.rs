@@ -1,6 +1,6 @@
 //! Which version follows which: the chain that an upgrade walks along.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use classic::World;
 
@@ -15,28 +15,37 @@ pub fn previous<'a>(world: &'a World, version: ServiceVersion<'_>) -> Option<Ser
     ServiceVersion::find(world, version.namespace(), replaces)
 }
 
+/// Returns the versions that say they follow the one of a name, by name.
+fn followers<'a>(
+    world: &'a World,
+    namespace: &str,
+    name: &str,
+) -> impl DoubleEndedIterator<Item = ServiceVersion<'a>> {
+    world
+        .replacing(namespace, name)
+        .map(|object| ServiceVersion::of(object))
+        .filter(|version| !version.is_copy())
+}
+
 /// Returns the version that follows a version; the first by name where there are several.
-pub fn next<'a>(world: &'a World, version: ServiceVersion<'a>) -> Option<ServiceVersion<'a>> {
-    ServiceVersion::all_in(world, version.namespace())
-        .find(|other| other.name() != version.name() && other.replaces() == version.name())
+pub fn next<'a>(world: &'a World, version: ServiceVersion<'_>) -> Option<ServiceVersion<'a>> {
+    followers(world, version.namespace(), version.name()).find(|other| other.name() != version.name())
 }
 
 /// Returns the names of all versions that come before or after a version, and its own.
 pub fn chain<'a>(world: &'a World, version: ServiceVersion<'a>) -> BTreeSet<&'a str> {
+    let namespace = version.namespace();
     let mut names = BTreeSet::from([version.name()]);
     let mut current = version.name();
-    while let Some(after) =
-        ServiceVersion::all_in(world, version.namespace()).find(|other| other.replaces() == current)
-    {
+    while let Some(after) = followers(world, namespace, current).next() {
         if !names.insert(after.name()) {
             break;
         }
         current = after.name();
     }
     let mut before = version.replaces();
-    while let Some(found) =
-        ServiceVersion::all_in(world, version.namespace()).find(|other| other.name() == before)
-    {
+    let find = |name: &str| ServiceVersion::find(world, namespace, name).filter(|found| !found.is_copy());
+    while let Some(found) = find(before) {
         if !names.insert(found.name()) {
             break;
         }
@@ -45,19 +54,15 @@ pub fn chain<'a>(world: &'a World, version: ServiceVersion<'a>) -> BTreeSet<&'a 
     names
 }
 
-/// Returns the last version of the chain that begins with a version.
+/// Returns the last version of the chain that begins with a version; where several follow one, the last by name goes on.
 ///
 /// # Errors
 ///
 /// Upstream's text where the chain bites its tail.
 pub fn last<'a>(world: &'a World, version: ServiceVersion<'a>) -> Result<ServiceVersion<'a>, String> {
-    let followers: BTreeMap<&str, ServiceVersion<'a>> = ServiceVersion::all_in(world, version.namespace())
-        .filter(|other| !other.replaces().is_empty())
-        .map(|other| (other.replaces(), other))
-        .collect();
     let mut seen = BTreeSet::new();
     let mut current = version;
-    while let Some(after) = followers.get(current.name()) {
+    while let Some(after) = followers(world, version.namespace(), current.name()).next_back() {
         if !seen.insert(current.name()) {
             return Err(format!(
                 "csv {}/{} has already been seen",
@@ -65,7 +70,7 @@ pub fn last<'a>(world: &'a World, version: ServiceVersion<'a>) -> Result<Service
                 current.name()
             ));
         }
-        current = *after;
+        current = after;
     }
     Ok(current)
 }

@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use apply::object::text;
+use apply::object::{at, text};
+use apply::owners;
 use bundle::cluster_service_version::GroupVersionKind;
 use classic::hashes::{self, Shape};
 use classic::{Kind, World, keys, names};
 use serde_json::{Value, json};
 
 use crate::authorization::{Granted, InvalidRule};
-use crate::ownership::{is_owned_by, owners};
 use crate::version::ServiceVersion;
 
 /// Whether all that is needed is there, and what is said about each.
@@ -51,6 +51,14 @@ pub fn check(world: &World, version: ServiceVersion<'_>) -> Result<Requirements,
     add(native_apis(world, version));
     add(permissions(world, version, version.namespace())?);
     Ok(all)
+}
+
+/// Returns whether an entry of `requirementStatus`, or one of its dependents, says that the cluster has what is needed.
+pub fn is_met(entry: &Value) -> bool {
+    matches!(
+        text(entry, "/status"),
+        "Present" | "DeploymentFound" | "Satisfied"
+    )
 }
 
 /// Collects entries and whether all are fine.
@@ -172,7 +180,7 @@ fn definitions(world: &World, version: ServiceVersion<'_>) -> Requirements {
             continue;
         }
         let wanted = text(description, "/version");
-        let versions = definition.pointer("/spec/versions").and_then(Value::as_array);
+        let versions = at(definition, "/spec/versions").and_then(Value::as_array);
         let is_served = versions
             .into_iter()
             .flatten()
@@ -213,7 +221,7 @@ fn add_identity(status: &mut Value, object: &Value) {
 
 /// Returns whether a condition of an object is true.
 pub fn has_condition(object: &Value, kind: &str) -> bool {
-    let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
+    let conditions = at(object, "/status/conditions").and_then(Value::as_array);
     conditions
         .into_iter()
         .flatten()
@@ -395,7 +403,8 @@ fn check_permissions<'a>(
             fail(status, "NotPresent", "Service account does not exist");
             continue;
         };
-        if owners(account, "ClusterServiceVersion").next().is_some() && !is_owned_by(account, version.object)
+        if owners::names(account, "ClusterServiceVersion").next().is_some()
+            && !owners::is_owned_by(account, version.object)
         {
             fail(
                 status,

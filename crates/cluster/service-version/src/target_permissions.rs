@@ -1,6 +1,7 @@
 //! The permissions of an operator in the namespaces it looks after, beyond its own.
 
-use apply::object::text;
+use apply::object::{at, text};
+use apply::owners;
 use classic::{Kind, World, Write, keys};
 use serde_json::{Value, json};
 
@@ -100,13 +101,13 @@ pub fn in_namespace(
         .chain(bindings.into_iter().map(|binding| (Kind::RoleBinding, binding)))
     {
         // The label may be anybody's; the reference is the version's.
-        if !ownership::is_owned_by(object, version.object) {
+        if !owners::is_owned_by(object, version.object) {
             continue;
         }
         let name = text(object, "/metadata/name");
         let existing = world
             .get(kind, target, name)
-            .filter(|existing| ownership::is_owned_by(existing, copy));
+            .filter(|existing| owners::is_owned_by(existing, copy));
         match existing {
             Some(existing) if kind == Kind::Role && existing["rules"] != object["rules"] => {
                 let mut updated = (**existing).clone();
@@ -131,7 +132,7 @@ fn cloned(object: &Value, version: ServiceVersion<'_>, target: &str, copy: &Valu
         "labels": object["metadata"]["labels"],
         "ownerReferences": [ownership::reference(copy, false)],
     });
-    if let Some(annotations) = object.pointer("/metadata/annotations") {
+    if let Some(annotations) = at(object, "/metadata/annotations") {
         clone["metadata"]["annotations"] = annotations.clone();
     }
     let owner = classic::Key::new(Kind::ClusterServiceVersion, target, version.name());

@@ -1,8 +1,9 @@
 //! A ClusterServiceVersion as the rules read it.
 
-use apply::object::{annotation, label, text};
+use apply::object::{annotation, text};
 use bundle::cluster_service_version::GroupVersionKind;
-use classic::{Key, Kind, World, keys};
+use classic::copied;
+use classic::{Key, Kind, World};
 use serde_json::Value;
 
 use crate::provided_apis::Apis;
@@ -28,10 +29,7 @@ impl<'a> ServiceVersion<'a> {
 
     /// Returns the versions in a namespace that are no copies, by name.
     pub fn all_in(world: &'a World, namespace: &'a str) -> impl Iterator<Item = Self> {
-        world
-            .in_namespace(Kind::ClusterServiceVersion, namespace)
-            .map(|object| Self::of(object))
-            .filter(|version| !version.is_copy())
+        world.originals_in(namespace).map(|object| Self::of(object))
     }
 
     /// Returns the name.
@@ -66,7 +64,7 @@ impl<'a> ServiceVersion<'a> {
 
     /// Returns whether it is a copy of a version in another namespace.
     pub fn is_copy(self) -> bool {
-        self.reason() == "Copied" || is_copy(self.object)
+        copied::is_copy(self.object)
     }
 
     /// Returns whether it is on its way out.
@@ -189,11 +187,4 @@ fn api(group: &str, description: &Value) -> GroupVersionKind {
         version: text(description, "/version").to_owned(),
         kind: text(description, "/kind").to_owned(),
     }
-}
-
-/// Returns whether an object is a copy of a version in another namespace, as far as its metadata says.
-pub fn is_copy(object: &Value) -> bool {
-    label(object, keys::COPIED_FROM).is_some()
-        || annotation(object, keys::OPERATOR_NAMESPACE)
-            .is_some_and(|namespace| namespace != text(object, "/metadata/namespace"))
 }

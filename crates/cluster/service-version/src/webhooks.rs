@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use apply::object::{ObjectId, label, set_metadata_entry, text};
+use apply::object::{ObjectId, at, label, set_metadata_entry, text};
 use classic::hashes::{self, Shape};
 use classic::{Kind, World, Write, keys, names};
 use serde_json::{Map, Value, json};
@@ -223,16 +223,19 @@ fn configuration_writes(
     let existing = configurations(world, version, kind, Some(name));
     if existing.is_empty() {
         let naming = kind.naming();
+        let beginning = format!("{name}-");
+        let thing = format!("{}/{}/{}", naming.kind, version.namespace(), version.name());
         let mut object = json!({
             "apiVersion": naming.api_version,
             "kind": naming.kind,
-            "metadata": {"generateName": format!("{name}-")},
+            "metadata": {"generateName": beginning, "name": names::made_up(&beginning, &thing)},
         });
         ownership::add_labels(&mut object, &version.key());
         finish(&mut object);
         return vec![Write::Create {
             object,
-            or_update: false,
+            // One of this name that isn't known lost its labels, or was made by somebody else at this moment.
+            or_update: true,
         }];
     }
     existing
@@ -291,7 +294,7 @@ fn configuration_entry(
 
 /// Selects the namespaces of an OperatorGroup; none selects all.
 fn namespace_selector(group: &Value) -> Option<Value> {
-    let targets = group.pointer("/spec/targetNamespaces").and_then(Value::as_array);
+    let targets = at(group, "/spec/targetNamespaces").and_then(Value::as_array);
     if targets.is_none_or(Vec::is_empty) {
         return group
             .pointer("/spec/selector")
@@ -333,7 +336,7 @@ fn conversion_writes(
         if !version.owns_definition(name) {
             return Err(format!("csv {} does not own CRD {name}", version.name()));
         }
-        if definition.pointer("/spec/preserveUnknownFields") == Some(&Value::Bool(true)) {
+        if at(definition, "/spec/preserveUnknownFields") == Some(&Value::Bool(true)) {
             return Err(
                 "crd.Spec.PreserveUnknownFields must be false to let API Server call webhook to do the conversion"
                     .to_owned(),

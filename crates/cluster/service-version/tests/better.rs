@@ -80,7 +80,9 @@ fn a_definition_that_comes_wakes_the_version_that_waits_for_it() {
 
 #[test]
 fn an_account_that_comes_without_labels_wakes_the_version_that_waits_for_it() {
-    let cluster = cluster([version("a", "Pending", "RequirementsNotMet")]);
+    let mut waiting = version("a", "Pending", "RequirementsNotMet");
+    waiting["spec"]["install"]["spec"]["permissions"] = json!([{"serviceAccountName": "sa", "rules": []}]);
+    let cluster = cluster([waiting, version("b", "Pending", "RequirementsNotMet")]);
     let account = json!({"kind": "ServiceAccount", "metadata": {"name": "sa", "namespace": "n"}});
     assert!(woken(&cluster, None, Some(&account), "a"));
     let binding = json!({
@@ -88,6 +90,10 @@ fn an_account_that_comes_without_labels_wakes_the_version_that_waits_for_it() {
         "subjects": [{"kind": "ServiceAccount", "name": "sa", "namespace": "n"}],
     });
     assert!(woken(&cluster, None, Some(&binding), "a"));
+    assert!(
+        !woken(&cluster, None, Some(&account), "b") && !woken(&cluster, None, Some(&binding), "b"),
+        "one that works with another account needn't look"
+    );
 }
 
 #[test]
@@ -130,8 +136,13 @@ fn a_conflict_of_owners_rests_until_the_other_is_gone() {
 
 /// Looks at a version until nothing is left to do.
 fn settle(cluster: &mut Cluster, name: &str) {
+    settle_at(cluster, name, NOW);
+}
+
+/// The same at some moment.
+fn settle_at(cluster: &mut Cluster, name: &str, now: &str) {
     for _ in 0..20 {
-        let decision = decide(&cluster.world, "n", name, &at(NOW));
+        let decision = decide(&cluster.world, "n", name, &at(now));
         if decision.writes.is_empty() && decision.attempt.is_none() {
             return;
         }
@@ -179,7 +190,11 @@ fn what_a_webhook_needs_is_made_once_and_goes_with_its_version() {
         (Kind::RoleBinding, "n", "d-service-cert"),
         (Kind::ClusterRoleBinding, "", "d-service-system:auth-delegator"),
         (Kind::RoleBinding, "kube-system", "d-service-auth-reader"),
-        (Kind::ValidatingWebhookConfiguration, "", "check.things-xxxxx"),
+        (
+            Kind::ValidatingWebhookConfiguration,
+            "",
+            &classic::names::made_up("check.things-", "ValidatingWebhookConfiguration/n/a"),
+        ),
     ] {
         assert!(
             cluster.world.get(kind, namespace, name).is_some(),
@@ -209,6 +224,62 @@ fn what_a_webhook_needs_is_made_once_and_goes_with_its_version() {
         .get(Kind::ClusterServiceVersion, "n", "a")
         .expect("a version");
     assert_eq!(after["metadata"]["finalizers"], json!([]));
+}
+
+/// The state of a version, and the certificate of its webhook.
+fn state_and_certificate(cluster: &Cluster) -> (String, Value) {
+    let version = cluster.world.get(Kind::ClusterServiceVersion, "n", "a");
+    let phase = text(version.expect("a version"), "/status/phase").to_owned();
+    let secret = cluster.world.get(Kind::Secret, "n", "d-service-cert");
+    (phase, secret.expect("a Secret")["data"]["tls.crt"].clone())
+}
+
+#[test]
+fn a_clock_that_jumps_breaks_no_webhook() {
+    let mut cluster = cluster([with_webhook(version("a", "", ""))]);
+    cluster.put(definition());
+    settle(&mut cluster, "a");
+    let first = state_and_certificate(&cluster);
+    assert_eq!(first.0, "Succeeded");
+    // The clock of another replica is behind.
+    settle_at(&mut cluster, "a", "2026-11-15T19:30:00Z");
+    assert_eq!(state_and_certificate(&cluster), first, "nothing is made anew");
+    // A clock that is years ahead, and one that is put right again: each finds a certificate that isn't good, once.
+    for now in ["2030-01-01T00:00:00Z", NOW] {
+        let before = state_and_certificate(&cluster);
+        settle_at(&mut cluster, "a", now);
+        let after = state_and_certificate(&cluster);
+        assert_eq!(after.0, "Succeeded", "{now}");
+        assert_ne!(after.1, before.1, "{now}");
+    }
+}
+
+#[test]
+fn a_clock_that_jumps_while_an_operator_is_installed_delays_it_at_most() {
+    let mut cluster = cluster([version("a", "", "")]);
+    cluster.put(definition());
+    let phase = |cluster: &Cluster| {
+        let version = cluster.world.get(Kind::ClusterServiceVersion, "n", "a");
+        text(version.expect("a version"), "/status/phase").to_owned()
+    };
+    while phase(&cluster) != "Installing" {
+        let decision = decide(&cluster.world, "n", "a", &at(NOW));
+        assert!(!decision.writes.is_empty(), "it stays {}", phase(&cluster));
+        cluster.act(&decision);
+    }
+    let yesterday = decide(&cluster.world, "n", "a", &at("2026-11-14T20:00:00Z"));
+    cluster.act(&yesterday);
+    assert_eq!(
+        phase(&cluster),
+        "Installing",
+        "time that is to come again is no time out"
+    );
+    let tomorrow = "2026-11-16T20:00:00Z";
+    let decision = decide(&cluster.world, "n", "a", &at(tomorrow));
+    cluster.act(&decision);
+    assert_eq!(phase(&cluster), "Failed", "it seems to have taken a day");
+    settle_at(&mut cluster, "a", tomorrow);
+    assert_eq!(phase(&cluster), "Succeeded");
 }
 
 fn settle_removal(cluster: &mut Cluster, name: &str) {
@@ -252,7 +323,79 @@ fn a_refused_installation_waits_for_a_change_of_permissions() {
 }
 
 #[test]
-fn copies_cost_nothing_while_nothing_changes() {
+fn a_binding_wakes_the_versions_whose_account_it_is_about_and_no_others() {
+    let with_account = |name: &str| {
+        let mut version = version(name, "Succeeded", "InstallSucceeded");
+        version["spec"]["install"]["spec"]["permissions"] =
+            json!([{"serviceAccountName": format!("{name}-account"), "rules": []}]);
+        version
+    };
+    let binding = |kind: &str, name: &str| {
+        json!({
+            "kind": "RoleBinding", "metadata": {"name": "b", "namespace": "n"},
+            "roleRef": {"kind": "Role", "name": "r"},
+            "subjects": [{"kind": kind, "name": name, "namespace": "n"}],
+        })
+    };
+    let mut cluster = cluster([with_account("a"), with_account("b")]);
+    let woken = |cluster: &Cluster, object: &Value| -> Vec<String> {
+        let concerns = concerns(&cluster.world, None, Some(object));
+        let versions = concerns.into_iter().filter_map(|concern| match concern {
+            Concern::ServiceVersion(place) => Some(place.name),
+            _ => None,
+        });
+        versions.collect()
+    };
+    let role = json!({"kind": "Role", "metadata": {"name": "r", "namespace": "n"}, "rules": []});
+    assert_eq!(woken(&cluster, &role), [""; 0], "nobody has it");
+    assert_eq!(woken(&cluster, &binding("ServiceAccount", "a-account")), ["a"]);
+    assert_eq!(
+        woken(&cluster, &binding("Group", "system:serviceaccounts:n")),
+        ["a", "b"]
+    );
+    cluster.put(binding("ServiceAccount", "b-account"));
+    assert_eq!(woken(&cluster, &role), ["b"]);
+    let account = json!({"kind": "ServiceAccount", "metadata": {"name": "a-account", "namespace": "n"}});
+    assert_eq!(woken(&cluster, &account), ["a"]);
+}
+
+#[test]
+fn a_plan_of_many_subscriptions_is_labelled_for_all_of_them_at_once() {
+    let mut cluster = cluster([]);
+    let subscription = |package: &str, plan: &str| {
+        json!({
+            "kind": "Subscription", "metadata": {"name": package, "namespace": "n"}, "spec": {"name": package},
+            "status": {"installPlanRef": {"name": plan}},
+        })
+    };
+    for (package, plan) in [
+        ("a", "install-2"),
+        ("b", "install-2"),
+        ("c", "install-1"),
+        ("d", ""),
+    ] {
+        cluster.put(subscription(package, plan));
+    }
+    let label = |package: &str| format!("operators.coreos.com/{package}.n");
+    cluster.put(json!({
+        "apiVersion": "operators.coreos.com/v1alpha1", "kind": "InstallPlan",
+        "metadata": {"name": "install-2", "namespace": "n", "labels": {label("b"): "", label("c"): "", label("d"): ""}},
+    }));
+    let concern = Concern::InstallPlan(Place::new("n", "install-2"));
+    let decision = concern.decide(&cluster.world, &at(NOW));
+    let [Write::Merge { patch, .. }] = decision.writes.as_slice() else {
+        panic!("one write: {decision:?}");
+    };
+    assert_eq!(
+        *patch,
+        json!({"metadata": {"labels": {label("a"): "", label("c"): null}}})
+    );
+    cluster.act(&decision);
+    assert!(concern.decide(&cluster.world, &at(NOW)).writes.is_empty());
+}
+
+/// A version that looks after all namespaces, and so many of them beside its own.
+fn cluster_of_namespaces(count: usize) -> Cluster {
     let mut everywhere = version("a", "Succeeded", "InstallSucceeded");
     everywhere["metadata"]["annotations"]["olm.targetNamespaces"] = json!("");
     let mut cluster = cluster([everywhere]);
@@ -260,10 +403,45 @@ fn copies_cost_nothing_while_nothing_changes() {
     group["spec"] = json!({});
     group["status"]["namespaces"] = json!([""]);
     cluster.put(group);
-    for number in 0..5 {
+    for number in 0..count {
         let name = format!("target-{number}");
         cluster.put(json!({"kind": "Namespace", "metadata": {"name": name}, "status": {"phase": "Active"}}));
     }
+    cluster
+}
+
+#[test]
+fn many_copies_are_made_in_parts_and_all_of_them_before_any_is_changed() {
+    let mut cluster = cluster_of_namespaces(150);
+    let mut parts = Vec::new();
+    loop {
+        let decision = copies::decide(&cluster.world, "n", "a", &at(NOW));
+        cluster.act(&decision);
+        let changes = decision
+            .writes
+            .iter()
+            .filter(|write| !matches!(write, Write::Create { .. }));
+        parts.push((decision.writes.len(), changes.count()));
+        // A status comes after its copy, as on a server.
+        if parts.len() == 1 {
+            let mut first = cluster
+                .world
+                .get(Kind::ClusterServiceVersion, "target-0", "a")
+                .map(|copy| (**copy).clone())
+                .expect("a copy");
+            first["status"] = json!({});
+            cluster.world.put(copies::reduced(&first));
+        }
+        if decision.look_again_after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(parts, [(64, 0), (64, 0), (23, 1)]);
+}
+
+#[test]
+fn copies_cost_nothing_while_nothing_changes() {
+    let mut cluster = cluster_of_namespaces(5);
     let made = copies::decide(&cluster.world, "n", "a", &at(NOW));
     assert_eq!(made.writes.len(), 5);
     cluster.act(&made);

@@ -6,6 +6,7 @@ use apply::object::{label, text};
 use classic::{Kind, keys};
 use serde_json::{Value, json};
 use service_version::{Concern, concerns, operator_group};
+use support::differences::Differences;
 use support::{Cluster, at, cases, pruned};
 
 const NOW: &str = "2026-11-15T20:00:00Z";
@@ -115,17 +116,12 @@ fn corrected(case: &Value) -> Value {
 }
 
 fn check(case: &Value) -> Vec<String> {
-    let mut failures = Vec::new();
+    let mut differences = Differences::default();
     let mut cluster = cluster(case);
     let (namespace, name) = text(case, "/operatorGroup").split_once('/').expect("a group");
     let expected = &corrected(case);
-    let mut compare = |what: &str, ours: Value, theirs: &Value| {
-        if ours != *theirs {
-            failures.push(format!("{what}\n   ours: {ours}\n theirs: {theirs}"));
-        }
-    };
     let decision = operator_group::decide(&cluster.world, namespace, name, &at(NOW));
-    compare("error", json!(decision.trouble), &expected["error"]);
+    differences.compare("error", json!(decision.trouble), &expected["error"]);
     cluster.act(&decision);
     if text(case, "/id").starts_with("TestSyncOperatorGroups") {
         settle(&mut cluster);
@@ -134,7 +130,7 @@ fn check(case: &Value) -> Vec<String> {
         .world
         .get(Kind::OperatorGroup, namespace, name)
         .expect("a group");
-    compare(
+    differences.compare(
         "status",
         timeless(&group["status"]),
         &timeless(&expected["status"]),
@@ -143,22 +139,9 @@ fn check(case: &Value) -> Vec<String> {
         .pointer("/metadata/annotations")
         .cloned()
         .unwrap_or_default();
-    compare("annotations", annotations, &expected["annotations"]);
-    let (created, deleted, changed) = cluster.changes();
-    compare("created", json!(created), &expected["created"]);
-    compare("deleted", json!(deleted), &expected["deleted"]);
-    compare("changed", json!(changed), &expected["changed"]);
-    for theirs in expected["objects"].as_array().into_iter().flatten() {
-        let kind = Kind::named(text(theirs, "/kind")).expect("a kind");
-        let found = cluster.world.get(
-            kind,
-            text(theirs, "/metadata/namespace"),
-            text(theirs, "/metadata/name"),
-        );
-        let ours = found.map(|found| comparable(found)).unwrap_or_default();
-        compare("object", ours, &comparable(theirs));
-    }
-    failures
+    differences.compare("annotations", annotations, &expected["annotations"]);
+    differences.in_cluster(&cluster, expected, comparable);
+    differences.found
 }
 
 /// Takes times from a value, and what Go leaves out when it is empty.

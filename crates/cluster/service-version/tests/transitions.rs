@@ -9,6 +9,7 @@ use bundle::cluster_service_version::GroupVersionKind;
 use classic::{Kind, Write, keys};
 use serde_json::{Value, json};
 use service_version::{decide, operator_group};
+use support::differences::Differences;
 use support::{Cluster, at, cases, pruned};
 
 /// Shortly after the certificates of the recordings were made.
@@ -68,13 +69,15 @@ fn bring_about(verdict: &str, objects: &mut Vec<Value>) {
     }
 }
 
-/// Looks at a version as upstream does at once: its finalizer first, and then the rest.
+/// Looks at a version as upstream does at once: its finalizer first, and then the rest; its group is told to it in a look of its
+/// own, or together with the finalizer.
 fn look(cluster: &mut Cluster, name: &str) -> Option<String> {
     loop {
         let decision = decide(&cluster.world, "ns", name, &at(NOW));
         cluster.act(&decision);
         let only_finalizer = decision.writes.iter().all(|write| {
-            matches!(write, Write::Merge { patch, .. } if patch.pointer("/metadata/finalizers").is_some())
+            matches!(write, Write::Merge { patch, .. }
+                if patch.pointer("/metadata/finalizers").is_some() && patch.pointer("/metadata/annotations").is_none())
         });
         if decision.writes.is_empty() || !only_finalizer {
             return decision.trouble;
@@ -103,7 +106,7 @@ fn every_recorded_transition_is_made() {
 }
 
 fn check(case: &Value) -> Vec<String> {
-    let mut failures = Vec::new();
+    let mut differences = Differences::default();
     let mut cluster = cluster(case);
     let mut troubles = BTreeMap::new();
     let mut order = support::texts(&case["sync"]);
@@ -116,11 +119,6 @@ fn check(case: &Value) -> Vec<String> {
         }
     }
     let expected = &case["expected"];
-    let mut compare = |what: &str, ours: Value, theirs: &Value| {
-        if ours != *theirs {
-            failures.push(format!("{what}\n   ours: {ours}\n theirs: {theirs}"));
-        }
-    };
     for (name, theirs) in expected["csvs"].as_object().expect("versions") {
         let found = cluster.world.get(Kind::ClusterServiceVersion, "ns", name);
         let mut ours = json!({"exists": found.is_some()});
@@ -130,30 +128,17 @@ fn check(case: &Value) -> Vec<String> {
                 ours[field] = Value::from(value);
             }
         }
-        compare(name, ours, theirs);
+        differences.compare(name, ours, theirs);
         if let Some(theirs) = expected["requirementStatus"].get(name) {
             let ours = found.and_then(|found| found.pointer("/status/requirementStatus"));
-            compare("requirements", ours.cloned().unwrap_or_default(), theirs);
+            differences.compare("requirements", ours.cloned().unwrap_or_default(), theirs);
         }
     }
     for (name, theirs) in expected["errors"].as_object().expect("errors") {
-        compare("error", json!(troubles.get(name)), theirs);
+        differences.compare("error", json!(troubles.get(name)), theirs);
     }
-    let (created, deleted, changed) = cluster.changes();
-    compare("created", json!(created), &expected["created"]);
-    compare("deleted", json!(deleted), &expected["deleted"]);
-    compare("changed", json!(changed), &expected["changed"]);
-    for theirs in expected["objects"].as_array().into_iter().flatten() {
-        let kind = Kind::named(text(theirs, "/kind")).expect("a kind");
-        let found = cluster.world.get(
-            kind,
-            text(theirs, "/metadata/namespace"),
-            text(theirs, "/metadata/name"),
-        );
-        let ours = found.map(|found| comparable(found)).unwrap_or_default();
-        compare("object", ours, &comparable(theirs));
-    }
-    failures
+    differences.in_cluster(&cluster, expected, comparable);
+    differences.found
 }
 
 /// Takes from an object what differs from run to run.

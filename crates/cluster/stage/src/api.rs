@@ -5,6 +5,7 @@
 //!
 //! - [`mod@create`], [`modify`], [`patch`], [`delete`]: the writes
 //! - [`read`]: one object, and lists of them on one snapshot
+//! - [`restore`]: an object as another server had it
 //! - [`versions`]: an object in the version that was asked for, and in the one that is stored
 //! - [`warnings`]: what clients are told beside the answer
 
@@ -17,6 +18,7 @@ pub mod modify;
 pub mod patch;
 mod patched;
 pub mod read;
+pub mod restore;
 pub mod scale;
 pub mod subresources;
 pub mod versions;

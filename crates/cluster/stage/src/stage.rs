@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -27,6 +28,8 @@ pub struct Options {
     pub without_controllers: bool,
     /// What the node runs.
     pub node: crate::node::Options,
+    /// How long an event is kept after it was last told; `None` for an hour, as the real server does.
+    pub events_kept_for: Option<Duration>,
     /// Tokens of users beside the administrator: token, user, groups.
     pub tokens: Vec<(String, String, Vec<String>)>,
 }

@@ -3,31 +3,25 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use apply::object::ObjectId;
-use classic::{Decision, Kind, Notice, World, Write, keys};
+use classic::{Decision, World, Write};
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::answer::{Answer, Failure};
 use super::link::settled;
 use super::new_plan::NewPlan;
-use super::states::duration;
+use super::obstacles::{Obstacles, image_is_broken, image_is_unavailable, notice};
+use super::states::unpack_retry;
 use super::{failed, subscriptions};
 use crate::bundle_lookup::{BundleLookup, Unpacked};
 use crate::conditions::{self, condition};
 use crate::manifest::Reference;
 use crate::steps::{self, Planned, Step, StepError};
-use crate::subscription::{
-    BUNDLE_UNPACK_FAILED, BUNDLE_UNPACKING, RESOLUTION_FAILED, Subscription, state, status_of, with_status,
-};
+use crate::subscription::{BUNDLE_UNPACKING, RESOLUTION_FAILED, Subscription, state, status_of, with_status};
 
 /// How soon a namespace is looked at again when something stood in the way of resolving it. A catalog that comes back
 /// wakes it earlier.
 const RETRY_AFTER_FAILURE: Duration = Duration::from_secs(30);
-
-/// How soon an image that can't be pulled is tried again, unless the OperatorGroup says otherwise. Upstream waits five
-/// minutes, since a Job must expire first.
-const RETRY_AFTER_UNPACKING: Duration = Duration::from_mins(1);
 
 /// How soon an image that is being pulled is asked for again, in case nobody says that it is here.
 const RETRY_WHILE_UNPACKING: Duration = Duration::from_secs(5);
@@ -57,12 +51,36 @@ pub fn conclude(
     unpacked: &BTreeMap<String, Unpacked>,
     now: Timestamp,
 ) -> Conclusion {
+    let obstacles = Obstacles::of_images(world, namespace, answer, unpacked, now);
+    conclude_without(world, namespace, answer, &obstacles, unpacked, now).unwrap_or_else(|conclusion| {
+        // Something can't be made into steps. Where it is known whom that is about, the others go on.
+        let obstacles = Obstacles::of_content(world, namespace, answer, unpacked, now);
+        if obstacles.is_empty() {
+            return *conclusion;
+        }
+        let without = conclude_without(world, namespace, answer, &obstacles, unpacked, now);
+        without.unwrap_or_else(|conclusion| *conclusion)
+    })
+}
+
+/// Returns what becomes of a namespace without those who are held up. What fails because a bundle can't be made into steps
+/// is an error.
+fn conclude_without(
+    world: &World,
+    namespace: &str,
+    answer: &Answer,
+    obstacles: &Obstacles,
+    unpacked: &BTreeMap<String, Unpacked>,
+    now: Timestamp,
+) -> Result<Conclusion, Box<Conclusion>> {
     let objects = subscriptions(world, namespace);
     let views: Vec<Subscription<'_>> = objects.iter().map(|object| Subscription(object)).collect();
-    match steps::of_resolution(world, namespace, &views, &answer.selected) {
-        Ok(planned) => conclude_planned(world, namespace, &planned, &answer.failures, unpacked, now),
-        Err(error) => unresolvable(namespace, &objects, &error, now),
-    }
+    let selected = answer.without(&obstacles.subscriptions());
+    let planned = steps::of_resolution(world, namespace, &views, &selected)
+        .map_err(|error| Box::new(unresolvable(namespace, &objects, &error, now)))?;
+    let mut failures = told(namespace, &objects, &answer.failures);
+    obstacles.tell(&objects, &mut failures);
+    conclude_steps(world, namespace, &planned, failures, unpacked, now)
 }
 
 /// Returns what becomes of a namespace when it is known what is to be done, and for whom nothing can be.
@@ -74,25 +92,37 @@ pub fn conclude_planned(
     unpacked: &BTreeMap<String, Unpacked>,
     now: Timestamp,
 ) -> Conclusion {
+    let failures = told(namespace, &subscriptions(world, namespace), failures);
+    let concluded = conclude_steps(world, namespace, planned, failures, unpacked, now);
+    concluded.unwrap_or_else(|conclusion| *conclusion)
+}
+
+fn conclude_steps(
+    world: &World,
+    namespace: &str,
+    planned: &Planned,
+    failures: Failures,
+    unpacked: &BTreeMap<String, Unpacked>,
+    now: Timestamp,
+) -> Result<Conclusion, Box<Conclusion>> {
     let objects = subscriptions(world, namespace);
-    let failures = told(namespace, &objects, failures);
     let mut steps = planned.steps.clone();
     match unpack(namespace, planned, unpacked) {
         Images::Ready(more) => steps.extend(more),
         Images::Missing { lookups, message } => {
             let writes = unpacking(&objects, planned, &message, now);
-            return Conclusion::NeedsBundles {
+            return Ok(Conclusion::NeedsBundles {
                 lookups,
                 decision: Decision {
                     writes,
                     look_again_after: Some(RETRY_WHILE_UNPACKING),
                     ..failures.decision
                 },
-            };
+            });
         }
-        Images::Broken(error) => return broken(&objects, &error, now),
+        Images::Broken(error) => return Err(Box::new(broken(&objects, &error, now))),
         Images::Failed { reason, message } => {
-            return unpack_failed(world, namespace, &objects, &reason, &message, now);
+            return Ok(unpack_failed(world, namespace, &objects, &reason, &message, now));
         }
     }
     if planned.changes.is_empty() {
@@ -100,9 +130,9 @@ pub fn conclude_planned(
         decision
             .writes
             .extend(settled(&objects, &[], &failures.conditions, None, now));
-        return Conclusion::Settled(decision);
+        return Ok(Conclusion::Settled(decision));
     }
-    Conclusion::Plan(Box::new(NewPlan::new(
+    Ok(Conclusion::Plan(Box::new(NewPlan::new(
         world,
         namespace,
         &objects,
@@ -110,15 +140,15 @@ pub fn conclude_planned(
         planned,
         failures.conditions,
         failures.decision,
-    )))
+    ))))
 }
 
 /// What failed for some Subscriptions.
-struct Failures {
+pub(super) struct Failures {
     /// The conditions of the Subscriptions that failed.
-    conditions: BTreeMap<String, Value>,
+    pub(super) conditions: BTreeMap<String, Value>,
     /// Events, and when to try again.
-    decision: Decision,
+    pub(super) decision: Decision,
 }
 
 fn told(namespace: &str, objects: &[&Value], all: &BTreeMap<String, Failure>) -> Failures {
@@ -136,8 +166,10 @@ fn told(namespace: &str, objects: &[&Value], all: &BTreeMap<String, Failure>) ->
             .filter(|object| Subscription(object).name() == subscription)
             .filter_map(|object| conditions::get(Subscription(object).status(), RESOLUTION_FAILED))
             .any(|existing| conditions::say_the_same(existing, &wanted));
+        // What is tried again by itself isn't announced, as upstream has it: a catalog may just be starting.
         let notice = failed(namespace, &failure.message);
-        if !is_known && !failures.decision.notices.contains(&notice) {
+        let is_news = failure.is_unsatisfiable && !is_known;
+        if is_news && !failures.decision.notices.contains(&notice) {
             failures.decision.notices.push(notice);
         }
         failures.conditions.insert(subscription.clone(), wanted);
@@ -191,13 +223,13 @@ pub(crate) fn unpack(namespace: &str, planned: &Planned, unpacked: &BTreeMap<Str
                     Err(error) => return Images::Broken(error),
                 }
             }
-            Some(Unpacked::Failed { reason, message }) => {
+            Some(Unpacked::Failed { reason, message, .. }) => {
                 return Images::Failed {
                     reason: reason.clone(),
                     message: message.clone(),
                 };
             }
-            Some(Unpacked::Pending(message)) => {
+            Some(Unpacked::Pending { message, .. }) => {
                 missing.push(lookup.clone());
                 if !message.is_empty() {
                     messages.push(message);
@@ -271,12 +303,7 @@ fn unresolvable(namespace: &str, objects: &[&Value], error: &StepError, now: Tim
 
 /// A bundle image is no bundle. Trying again doesn't help before the catalog changes.
 fn broken(objects: &[&Value], error: &StepError, now: Timestamp) -> Conclusion {
-    let message = if error.is_fatal() {
-        error.to_string()
-    } else {
-        format!("bundle unpacking failed with an error: failed to turn bundle into steps: {error}")
-    };
-    let wanted = condition(BUNDLE_UNPACK_FAILED, "True", "ErrorPreventedUnpacking", &message);
+    let wanted = image_is_broken(error);
     Conclusion::Settled(Decision {
         writes: tell_all(objects, &wanted, &[BUNDLE_UNPACKING], now),
         ..Decision::default()
@@ -292,30 +319,13 @@ fn unpack_failed(
     message: &str,
     now: Timestamp,
 ) -> Conclusion {
-    let retry = duration(world, namespace, keys::UNPACK_MINIMUM_RETRY_INTERVAL)
-        .filter(|interval| !interval.is_zero())
-        .unwrap_or(RETRY_AFTER_UNPACKING);
-    let message = format!(
-        "Bundle unpacking failed - {reason}: {message}. Auto-retry in {} s. Common causes: a mirror or a credential that is \
-         missing, an image that doesn't exist.",
-        retry.as_secs()
-    );
-    let wanted = condition(BUNDLE_UNPACK_FAILED, "True", "BundleUnpackFailed", &message);
+    let retry = unpack_retry(world, namespace);
+    let wanted = image_is_unavailable(reason, message, retry);
     let writes = tell_all(objects, &wanted, &[BUNDLE_UNPACKING], now);
-    let notice = |object: &Value| Notice {
-        about: ObjectId {
-            api_version: Kind::Subscription.naming().api_version.to_owned(),
-            kind: Kind::Subscription.naming().kind.to_owned(),
-            ..ObjectId::of(object)
-        },
-        is_warning: true,
-        reason: "BundleUnpackFailed".to_owned(),
-        message: message.clone(),
-    };
     let notices = if writes.is_empty() {
         Vec::new()
     } else {
-        objects.iter().map(|object| notice(object)).collect()
+        objects.iter().map(|object| notice(object, &wanted)).collect()
     };
     Conclusion::Settled(Decision {
         writes,

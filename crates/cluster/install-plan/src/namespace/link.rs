@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use apply::object::text;
 use classic::{Decision, Kind, World, Write};
 use jiff::Timestamp;
 use serde_json::Value;
@@ -58,31 +59,47 @@ pub(super) fn settled(
     let changed = objects.iter().filter_map(|object| {
         let subscription = Subscription(object);
         let mut status = status_of(object);
-        match failures.get(subscription.name()) {
-            Some(failure) => {
-                let existing = conditions::get(&status, RESOLUTION_FAILED);
-                if !existing.is_some_and(|existing| conditions::say_the_same(existing, failure)) {
-                    conditions::set(&mut status, failure.clone());
-                }
+        let failure = failures.get(subscription.name());
+        conditions::remove(&mut status, &outdated(failure));
+        if let Some(failure) = failure {
+            let existing = conditions::get(&status, conditions::field(failure, "type"));
+            if !existing.is_some_and(|existing| conditions::say_the_same(existing, failure)) {
+                conditions::set(&mut status, failure.clone());
             }
-            None => conditions::remove(
-                &mut status,
-                &[BUNDLE_UNPACKING, BUNDLE_UNPACK_FAILED, RESOLUTION_FAILED],
-            ),
         }
         let change = changes
             .iter()
             .find(|change| change.subscription == subscription.name());
         if let (Some(change), Some((plan, generation))) = (change, plan) {
-            status["currentCSV"] = Value::from(change.service_version.as_str());
-            refer_to_plan(&mut status, plan);
-            status["installPlanGeneration"] = Value::from(generation);
-            status["state"] = Value::from(state::UPGRADE_PENDING);
-        } else if subscription.state() == state::UPGRADE_AVAILABLE {
+            // Somebody else who makes the same plan may have been faster; how far it came since is not to be undone.
+            let is_linked = subscription.plan() == text(plan, "/metadata/name")
+                && subscription.plan_generation() == generation
+                && subscription.current() == change.service_version;
+            if !is_linked {
+                status["currentCSV"] = Value::from(change.service_version.as_str());
+                refer_to_plan(&mut status, plan);
+                status["installPlanGeneration"] = Value::from(generation);
+                status["state"] = Value::from(state::UPGRADE_PENDING);
+            }
+        } else if subscription.state() == state::UPGRADE_AVAILABLE && !failure.is_some_and(waits_for_image) {
             // The newer version is gone from the catalog before it could be planned.
             status["state"] = Value::from(state::AT_LATEST_KNOWN);
         }
         (status != status_of(object)).then(|| Write::UpdateStatus(with_status(object, status, now)))
     });
     changed.collect()
+}
+
+/// The conditions that aren't true any more when this one is what failed, or nothing did. What can't be resolved leaves what
+/// was said of images.
+fn outdated(failure: Option<&Value>) -> Vec<&'static str> {
+    let kind = failure.map(|failure| conditions::field(failure, "type"));
+    let all = [BUNDLE_UNPACKING, BUNDLE_UNPACK_FAILED, RESOLUTION_FAILED];
+    let is_outdated = |said: &&str| kind != Some(RESOLUTION_FAILED) && kind != Some(*said);
+    all.into_iter().filter(is_outdated).collect()
+}
+
+/// Whether a condition says that a newer version was found, and only its image is missing.
+fn waits_for_image(condition: &Value) -> bool {
+    [BUNDLE_UNPACKING, BUNDLE_UNPACK_FAILED].contains(&conditions::field(condition, "type"))
 }

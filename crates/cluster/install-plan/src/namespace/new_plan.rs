@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use apply::object::text;
+use apply::object::{at, text};
+use apply::owners::is_owned_by;
 use bundle::cluster_service_version::KIND as SERVICE_VERSION;
-use classic::{Decision, Kind, World};
+use classic::{Decision, Kind, World, names};
 use serde_json::{Value, json};
 
 use super::retention::generation;
@@ -14,10 +15,13 @@ use crate::reference::{self, ALPHA};
 use crate::steps::{Planned, Step, SubscriptionChange};
 use crate::subscription::Subscription;
 
+/// What the names of plans begin with.
+const BEGINNING: &str = "install-";
+
 /// A plan that is to be made.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewPlan {
-    /// The plan that is to be created; one with a name exists already, from an attempt that was cut short.
+    /// The plan that is to be created; one with an identity exists already.
     pub object: Value,
     /// The status that it gets.
     pub status: Value,
@@ -40,7 +44,7 @@ impl NewPlan {
         decision: Decision,
     ) -> Self {
         let is_manual = objects.iter().any(|object| Subscription(object).is_manual());
-        let names: Vec<&str> = steps
+        let versions: Vec<&str> = steps
             .iter()
             .filter(|step| step.kind == SERVICE_VERSION)
             .map(|step| step.name.as_str())
@@ -59,18 +63,12 @@ impl NewPlan {
             .map(|plan| generation(plan))
             .max()
             .unwrap_or_default();
-        let spec = |generation: i64| {
-            json!({
-                "clusterServiceVersionNames": names,
-                "approval": if is_manual { "Manual" } else { "Automatic" },
-                "approved": !is_manual,
-                "generation": generation,
-            })
-        };
-        let unfinished = plans.into_iter().find(|plan| {
-            let has_owner = reference::owners(plan, Kind::Subscription.naming().kind)
-                .next()
-                .is_some();
+        let approval = if is_manual { "Manual" } else { "Automatic" };
+        let is_ours = |plan: &Value| objects.iter().any(|object| is_owned_by(plan, object));
+        let is_installed = |name: &&str| world.get(Kind::ClusterServiceVersion, namespace, name).is_some();
+        // A plan that nobody points to yet: making it was cut short, or somebody else makes it at the same time. It may have
+        // been approved and carried out since.
+        let unlinked = plans.into_iter().find(|plan| {
             let is_open = matches!(
                 text(plan, "/status/phase"),
                 "" | phase::INSTALLING | phase::REQUIRES_APPROVAL
@@ -78,11 +76,12 @@ impl NewPlan {
             let number = generation(plan);
             number > linked
                 && number == known
-                && is_open
-                && has_owner
-                && plan.get("spec") == Some(&spec(number))
+                && is_ours(plan)
+                && text(plan, "/spec/approval") == approval
+                && at(plan, "/spec/clusterServiceVersionNames") == Some(&json!(versions))
+                && (is_open || versions.iter().all(is_installed))
         });
-        let object = unfinished.cloned().unwrap_or_else(|| {
+        let object = unlinked.cloned().unwrap_or_else(|| {
             let owner = |object: &&Value| {
                 reference::to_owner(
                     Kind::Subscription,
@@ -90,15 +89,22 @@ impl NewPlan {
                     text(object, "/metadata/uid"),
                 )
             };
+            let generation = linked.max(known) + 1;
             json!({
                 "apiVersion": ALPHA,
                 "kind": Kind::InstallPlan.naming().kind,
                 "metadata": {
-                    "generateName": "install-",
+                    "generateName": BEGINNING,
+                    "name": names::made_up(BEGINNING, &format!("{namespace}/{generation}")),
                     "namespace": namespace,
                     "ownerReferences": objects.iter().map(owner).collect::<Vec<_>>(),
                 },
-                "spec": spec(linked.max(known) + 1),
+                "spec": {
+                    "clusterServiceVersionNames": versions,
+                    "approval": approval,
+                    "approved": !is_manual,
+                    "generation": generation,
+                },
             })
         });
         Self {
@@ -112,7 +118,7 @@ impl NewPlan {
 
     /// Returns whether the plan is there already, so that only its status and its Subscriptions are missing.
     pub fn exists(&self) -> bool {
-        !text(&self.object, "/metadata/name").is_empty()
+        !text(&self.object, "/metadata/uid").is_empty()
     }
 
     /// Returns the created plan with its status, to be written; none if it has one.

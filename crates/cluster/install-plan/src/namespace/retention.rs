@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use apply::object::{ObjectId, text};
+use apply::object::{ObjectId, at, text};
 use classic::{Kind, World, Write};
 use serde_json::Value;
 
@@ -55,7 +55,7 @@ pub(super) fn deletions(world: &World, namespace: &str) -> Vec<Write> {
 
 /// Returns the generation of a plan.
 pub(super) fn generation(plan: &Value) -> i64 {
-    plan.pointer("/spec/generation")
+    at(plan, "/spec/generation")
         .and_then(Value::as_i64)
         .unwrap_or_default()
 }

@@ -12,6 +12,10 @@ use crate::settings::Settings;
 use crate::subscription::plan_condition::{forget_plan, refer_to_plan};
 use crate::subscription::{Subscription, state, status_of, with_status};
 
+/// How soon an image that can't be pulled is tried again, unless the OperatorGroup says otherwise. Upstream waits five
+/// minutes, since a Job must expire first.
+const RETRY_AFTER_UNPACKING: Duration = Duration::from_mins(1);
+
 /// Returns the statuses of the Subscriptions whose state isn't what the cluster shows.
 pub(super) fn changes(
     world: &World,
@@ -109,9 +113,16 @@ pub fn unpack_timeout(world: &World, namespace: &str, settings: &Settings) -> Du
     duration(world, namespace, keys::UNPACK_TIMEOUT).unwrap_or(settings.unpack_timeout)
 }
 
+/// Returns how soon an image that can't be pulled is tried again in a namespace.
+pub(super) fn unpack_retry(world: &World, namespace: &str) -> Duration {
+    duration(world, namespace, keys::UNPACK_MINIMUM_RETRY_INTERVAL)
+        .filter(|interval| !interval.is_zero())
+        .unwrap_or(RETRY_AFTER_UNPACKING)
+}
+
 /// Returns the duration that an annotation of the namespace's OperatorGroup sets; none where it sets none that can be
 /// read, which upstream treats the same.
-pub(super) fn duration(world: &World, namespace: &str, key: &str) -> Option<Duration> {
+fn duration(world: &World, namespace: &str, key: &str) -> Option<Duration> {
     let mut groups = world.in_namespace(Kind::OperatorGroup, namespace);
     let group = groups.next()?;
     if groups.next().is_some() {

@@ -1,12 +1,13 @@
 //! The step that makes or updates a definition of custom resources.
 
-use apply::object::{ObjectId, set_metadata_entry, text};
-use classic::{Kind, World, Write, keys};
+use apply::object::{ObjectId, at, set_metadata_entry, text};
+use classic::{Kind, World, Write, components, keys};
 use schema::structural::definition::is_condition_true;
 use serde_json::Value;
 
 use super::execution::{Pause, Run, StepFailure};
-use super::object::{StepAct, covers};
+use super::object::{self, StepAct, covers};
+use super::ownership::owned;
 use crate::alongside;
 use crate::steps::StepStatus;
 
@@ -43,9 +44,14 @@ pub(super) fn act(run: &Run<'_>, step: &Value, mut object: Value, exists: bool) 
     let resolving = text(step, "/resolving");
     set_metadata_entry(&mut object, "labels", keys::MANAGED, keys::MANAGED_VALUE);
     let own = object.clone();
-    let Some(existing) = existing(run.world, alongside::name(&own)) else {
+    let name = alongside::name(&own);
+    let Some(existing) = existing(run.world, name) else {
         if exists {
             return Ok(StepAct::Look(ObjectId::of(&object)));
+        }
+        let version = object::version(run, resolving);
+        if let Some(version) = version.filter(|version| owned(version).any(|owned| owned == name)) {
+            components::join(&mut object, version);
         }
         alongside::annotate(run.world, &mut object, &[&own], namespace, resolving);
         return Ok(StepAct::write(Write::Create {
@@ -53,6 +59,7 @@ pub(super) fn act(run: &Run<'_>, step: &Value, mut object: Value, exists: bool) 
             or_update: false,
         }));
     };
+    components::join(&mut object, existing);
     alongside::annotate(run.world, &mut object, &[&own, existing], namespace, resolving);
     let notes = |definition: &Value| {
         let mut notes = alongside::read(definition);
@@ -62,7 +69,7 @@ pub(super) fn act(run: &Run<'_>, step: &Value, mut object: Value, exists: bool) 
     if covers(existing, &object) && notes(existing) == notes(&object) {
         return Ok(StepAct::Known(StepStatus::Present));
     }
-    if let Some(version) = existing.pointer("/metadata/resourceVersion") {
+    if let Some(version) = at(existing, "/metadata/resourceVersion") {
         object["metadata"]["resourceVersion"] = version.clone();
     }
     Ok(StepAct::write(Write::Update(object)))

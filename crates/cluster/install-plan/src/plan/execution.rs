@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use apply::object::text;
+use apply::object::{ObjectId, at, text};
+use classic::definitions::lacks_schemas;
 use classic::{Notice, ServiceAccount, World};
 use jiff::Timestamp;
 use serde_json::Value;
@@ -71,38 +72,49 @@ impl From<StepFailure> for Pause {
     }
 }
 
-/// Goes through the steps as far as possible.
-pub(super) fn advance(run: &Run<'_>, mut status: Value) -> Next {
-    let mut steps = match status.get_mut("plan").map(Value::take) {
-        Some(Value::Array(steps)) => steps,
-        _ => Vec::new(),
+/// Goes through the steps as far as possible. The status to begin with is asked for only where it is written: a plan wants one
+/// thing for each of its steps first.
+pub(super) fn advance(run: &Run<'_>, status: impl FnOnce() -> Value) -> Next {
+    let steps = at(run.plan, "/status/plan").and_then(Value::as_array);
+    let mut statuses = Vec::new();
+    let taken = match take(run, steps.map_or(&[], Vec::as_slice), &mut statuses) {
+        Err(Pause::Needs(next)) => return *next,
+        Err(Pause::Failed(failure)) => Err(failure),
+        Ok(notices) => Ok(notices),
     };
-    let taken = take(run, &mut steps);
-    let waits = steps
-        .iter()
-        .any(|step| field(step, "status") == StepStatus::WaitingForApi.as_str());
-    if status.get("plan").is_some() {
-        status["plan"] = Value::Array(steps);
+    let mut status = status();
+    let steps = status.get_mut("plan").and_then(Value::as_array_mut);
+    for (step, new) in steps.into_iter().flatten().zip(statuses) {
+        if let Some(new) = new {
+            step["status"] = Value::from(new.as_str());
+        }
     }
     match taken {
         Ok(notices) => {
+            let steps = status.get("plan").and_then(Value::as_array);
+            let mut steps = steps.into_iter().flatten();
+            let waits = steps.any(|step| field(step, "status") == StepStatus::WaitingForApi.as_str());
             let mut decision = conclusion::finished(run, status, waits);
             decision.notices.extend(notices);
             Next::Rest(decision)
         }
-        Err(Pause::Needs(next)) => *next,
-        Err(Pause::Failed(failure)) => Next::Rest(conclusion::failed(run, status, &failure)),
+        Err(failure) => Next::Rest(conclusion::failed(run, status, &failure)),
     }
 }
 
-/// Takes the steps; returns what is worth telling.
-fn take(run: &Run<'_>, steps: &mut [Value]) -> Result<Vec<Notice>, Pause> {
+/// Takes the steps, and notes the status of each; none for one that isn't taken. Returns what is worth telling.
+fn take(
+    run: &Run<'_>,
+    steps: &[Value],
+    statuses: &mut Vec<Option<StepStatus>>,
+) -> Result<Vec<Notice>, Pause> {
     if let Some(message) = &run.progress.failure {
         return Err(StepFailure::new(message.clone()).into());
     }
     let mut notices = check_definitions(run, steps)?;
-    for (index, step) in steps.iter_mut().enumerate() {
+    for (index, step) in steps.iter().enumerate() {
         if !is_taken(run, step) {
+            statuses.push(None);
             continue;
         }
         let mut taken = take_one(run, index, step);
@@ -110,7 +122,7 @@ fn take(run: &Run<'_>, steps: &mut [Value]) -> Result<Vec<Notice>, Pause> {
             failure.notices.append(&mut notices);
         }
         let new = taken?;
-        step["status"] = Value::from(new.as_str());
+        statuses.push(Some(new));
         if new == StepStatus::UnsupportedResource {
             return Err(StepFailure::new(INVALID).into());
         }
@@ -184,7 +196,7 @@ fn settled(outcome: &Outcome, is_definition: bool) -> Option<StepStatus> {
 }
 
 fn account(plan: &Value) -> Option<ServiceAccount> {
-    let reference = plan.pointer("/status/attenuatedServiceAccountRef")?;
+    let reference = at(plan, "/status/attenuatedServiceAccountRef")?;
     Some(ServiceAccount {
         namespace: text(reference, "/namespace").to_owned(),
         name: text(reference, "/name").to_owned(),
@@ -252,7 +264,7 @@ fn checked(manifest: Value, name: &str) -> Result<Value, Pause> {
 }
 
 fn lookup<'a>(plan: &'a Value, bundle: &str) -> Option<&'a Value> {
-    let lookups = plan.pointer("/status/bundleLookups")?.as_array()?;
+    let lookups = at(plan, "/status/bundleLookups")?.as_array()?;
     lookups
         .iter()
         .find(|lookup| text(lookup, "/identifier") == bundle)
@@ -315,6 +327,10 @@ fn check_definition(run: &Run<'_>, new: &Value) -> Result<(), Pause> {
     let Some(old) = definition_step::existing(run.world, name) else {
         return Ok(());
     };
+    let id = ObjectId::of(old);
+    if lacks_schemas(old) && !run.progress.looked.contains(&id) {
+        return Err(Pause::needs(Next::Look(id)));
+    }
     let unchanged = old
         .get("spec")
         .zip(new.get("spec"))

@@ -1,8 +1,9 @@
 //! What a step writes: the object as it shall be, given what exists.
 
-use apply::object::{ObjectId, as_map, is_terminating, set_metadata_entry, text};
+use apply::object::{ObjectId, as_map, at, is_terminating, set_metadata_entry, text};
+use apply::owners;
 use bundle::cluster_service_version::{GroupVersionKind, KIND as SERVICE_VERSION};
-use classic::{Kind, Write, keys};
+use classic::{Kind, Write, components, keys};
 use serde_json::{Value, json};
 
 use super::definition_step;
@@ -82,6 +83,7 @@ pub(super) fn act(run: &Run<'_>, step: &Value, mut object: Value, exists: bool) 
                 set_metadata_entry(&mut object, "annotations", keys::GENERATED_BY, plan);
             } else {
                 check_owners(world, run.plan, &object)?;
+                components::join_package(world, namespace, &mut object);
             }
             return create_only(known, object, existing, exists);
         }
@@ -92,6 +94,11 @@ pub(super) fn act(run: &Run<'_>, step: &Value, mut object: Value, exists: bool) 
     }
     if let Some(look) = identify_owners(run, &mut object)? {
         return Ok(look);
+    }
+    // What is there stays a component of what it is one of; adopting it is up to whoever looks at its version.
+    let component = existing.or_else(|| version(run, resolving));
+    if let Some(component) = component {
+        components::join(&mut object, component);
     }
     match (known, existing) {
         (Kind::ServiceAccount | Kind::Service, None) if exists => Ok(StepAct::Look(ObjectId::of(&object))),
@@ -156,17 +163,13 @@ fn service_account(mut object: Value, existing: &Value) -> StepAct {
         Some(secrets) => object["secrets"] = secrets.clone(),
         None => drop(as_map(&mut object).remove("secrets")),
     }
-    let owners = |object: &Value| {
-        let owners = object.pointer("/metadata/ownerReferences");
-        owners.and_then(Value::as_array).cloned().unwrap_or_default()
-    };
-    let mut merged = owners(existing);
-    for owner in owners(&object) {
+    let mut merged = owners::references(existing).to_vec();
+    for owner in owners::references(&object) {
         let is_same = |other: &Value| {
-            text(other, "/uid") == text(&owner, "/uid") && text(other, "/name") == text(&owner, "/name")
+            text(other, "/uid") == text(owner, "/uid") && text(other, "/name") == text(owner, "/name")
         };
         if !merged.iter().any(is_same) {
-            merged.push(owner);
+            merged.push(owner.clone());
         }
     }
     if !merged.is_empty() {
@@ -184,7 +187,7 @@ fn service_account(mut object: Value, existing: &Value) -> StepAct {
     if covers(existing, &object) {
         return StepAct::Known(StepStatus::Present);
     }
-    if let Some(version) = existing.pointer("/metadata/resourceVersion") {
+    if let Some(version) = at(existing, "/metadata/resourceVersion") {
         object["metadata"]["resourceVersion"] = version.clone();
     }
     StepAct::write(Write::Update(object))
@@ -295,6 +298,13 @@ fn other(run: &Run<'_>, step: &Value, mut object: Value) -> Result<StepAct, Paus
     }
     set_metadata_entry(&mut object, "labels", keys::MANAGED, keys::MANAGED_VALUE);
     Ok(StepAct::create_or_update(object))
+}
+
+/// The version that a step is for, if it is there.
+pub(super) fn version<'a>(run: &Run<'a>, name: &str) -> Option<&'a Value> {
+    let namespace = text(run.plan, "/metadata/namespace");
+    let version = run.world.get(Kind::ClusterServiceVersion, namespace, name);
+    version.map(AsRef::as_ref)
 }
 
 fn gvk(id: &ObjectId) -> GroupVersionKind {

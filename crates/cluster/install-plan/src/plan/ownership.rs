@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::execution::{Pause, Run, StepFailure};
 use super::object::StepAct;
+use super::versions;
 use crate::reference;
 
 /// Makes a ClusterServiceVersion an owner of an object; its identity is found by [`identify_owners`].
@@ -66,10 +67,7 @@ pub(super) fn identify_owners(run: &Run<'_>, object: &mut Value) -> Result<Optio
 /// Refuses a dependency that owns what another version in the namespace owns.
 pub(super) fn check_owners(world: &World, plan: &Value, version: &Value) -> Result<(), Pause> {
     let name = text(version, "/metadata/name");
-    let named = plan
-        .pointer("/spec/clusterServiceVersionNames")
-        .and_then(Value::as_array);
-    if named.is_some_and(|named| named.iter().any(|other| other == name)) {
+    if versions(plan).contains(&name) {
         return Ok(());
     }
     let namespace = text(plan, "/metadata/namespace");
@@ -102,7 +100,7 @@ pub(super) fn check_owners(world: &World, plan: &Value, version: &Value) -> Resu
 }
 
 /// The definitions that a ClusterServiceVersion owns.
-fn owned(version: &Value) -> impl Iterator<Item = &str> {
+pub(super) fn owned(version: &Value) -> impl Iterator<Item = &str> {
     let owned = version
         .pointer("/spec/customresourcedefinitions/owned")
         .and_then(Value::as_array);

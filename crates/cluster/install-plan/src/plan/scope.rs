@@ -1,6 +1,6 @@
 //! Whom a plan acts as: the service account that the OperatorGroup of its namespace names.
 
-use apply::object::text;
+use apply::object::{at, text};
 use classic::{Kind, World};
 use serde_json::Value;
 use thiserror::Error;
@@ -29,7 +29,7 @@ pub enum GroupProblem {
 /// Returns the reference to the service account that plans of a namespace act as; none for OLM itself.
 pub fn account<'a>(world: &'a World, namespace: &'a str) -> Result<Option<&'a Value>, GroupProblem> {
     let looks_after_something = |group: &&Value| {
-        let namespaces = group.pointer("/status/namespaces").and_then(Value::as_array);
+        let namespaces = at(group, "/status/namespaces").and_then(Value::as_array);
         namespaces.is_some_and(|namespaces| !namespaces.is_empty())
     };
     let groups: Vec<&Value> = world
@@ -46,7 +46,7 @@ pub fn account<'a>(world: &'a World, namespace: &'a str) -> Result<Option<&'a Va
     if named.is_empty() {
         return Ok(None);
     }
-    match group.pointer("/status/serviceAccountRef") {
+    match at(group, "/status/serviceAccountRef") {
         Some(reference) if text(reference, "/name") == named => Ok(Some(reference)),
         _ => Err(GroupProblem::NoAccount {
             account: named.to_owned(),

@@ -1,6 +1,6 @@
 //! Image references of catalogs with placeholders for the version of the cluster.
 
-use apply::object::annotation;
+use apply::object::{annotation, at};
 use classic::{World, keys};
 use jiff::Timestamp;
 use serde_json::Value;
@@ -91,7 +91,7 @@ pub(super) fn update(world: &World, source: &Value, status: &mut Value, now: Tim
         condition(IMAGE_RESOLVED, is_resolved, reason, &resolved.image),
         now,
     );
-    let is_other = source.pointer("/spec/image").and_then(Value::as_str) != Some(resolved.image.as_str());
+    let is_other = at(source, "/spec/image").and_then(Value::as_str) != Some(resolved.image.as_str());
     (resolved.problem.is_none() && is_other).then_some(resolved.image)
 }
 

@@ -276,7 +276,7 @@ impl Cluster {
         };
         let catalogs: Vec<Catalog> = question.sources.iter().map(catalog).collect();
         let resolution = resolve::classic::resolve(&question.request(&catalogs, None));
-        let answer = Answer::of_resolution(&resolution);
+        let answer = Answer::of_resolution(&question, &resolution);
         match namespace::conclude(&self.world, namespace, &answer, &BTreeMap::new(), self.now) {
             Conclusion::Settled(decision) => self.act(decision) || acts,
             Conclusion::NeedsBundles { .. } => panic!("the traces have no images"),

@@ -83,6 +83,19 @@ fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }
 
+/// Whether a text names a plan: by its number in a recording, or by five letters that are made up.
+fn names_plan(text: &str) -> bool {
+    let Some((_, name)) = text.rsplit_once("install-") else {
+        return false;
+    };
+    let letters = name.trim_end_matches('>');
+    let is_made_up = letters.len() == 5
+        && letters
+            .bytes()
+            .all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit());
+    name.starts_with('<') || is_made_up
+}
+
 /// Hides what differs from run to run.
 fn hidden(value: &Value) -> Value {
     match value {
@@ -98,7 +111,7 @@ fn hidden(value: &Value) -> Value {
                     );
                 let value = match (is_time, value) {
                     (true, _) => json!("<time>"),
-                    (_, Value::String(text)) if text.contains("install-<") => json!("<plan>"),
+                    (_, Value::String(text)) if names_plan(text) => json!("<plan>"),
                     (_, Value::String(text)) if key == "message" => json!(first_line(text)),
                     (_, value) => hidden(value),
                 };

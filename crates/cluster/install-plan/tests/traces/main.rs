@@ -163,10 +163,6 @@ const RESTLESS: &[(&str, &str)] = &[
     ),
     ("delete-csv", "the version is installed again"),
     ("webhook-csv", "the version is installed again"),
-    ("fail-forward-disabled", "the condition gets an explanation"),
-    ("invalid-subscriptions", "the conditions get an explanation"),
-    ("package-conflict", "the conditions get an explanation"),
-    ("unsatisfiable-dependency", "the condition gets an explanation"),
 ];
 
 fn traces() -> Option<Vec<PathBuf>> {

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub(crate) mod differences;
+
 use std::collections::BTreeSet;
 
 use apply::object::{ObjectId, as_map, text};

@@ -70,8 +70,9 @@ impl Api {
     /// Returns whether a stored object can be shown as it is.
     pub fn is_served_as_stored(&self, resource: &Resource, stored: &Stored) -> bool {
         match &resource.nature {
-            Nature::BuiltIn(kind) => kind.versions.len() == 1 && kind.plural != "events",
-            Nature::Custom(_) => stored.api_version() == resource.api_version(),
+            // Most kinds have one version; events share their storage with a second group.
+            Nature::BuiltIn(kind) if kind.versions.len() == 1 && kind.plural != "events" => true,
+            Nature::BuiltIn(_) | Nature::Custom(_) => stored.api_version() == resource.api_version(),
         }
     }
 

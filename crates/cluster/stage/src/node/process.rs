@@ -7,14 +7,19 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use jiff::Timestamp;
 use rustix::process::{Pid, Signal};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, BufReader};
 use tokio::process::{Child, Command};
+use tokio::task::JoinHandle;
 
 use super::lock;
 use super::log_file::{LONGEST_LINE, LogFile};
 use super::paths::Paths;
+
+/// How long the output of a process that has ended is waited for: what it left running may hold it open for ever.
+const LONGEST_FAREWELL: Duration = Duration::from_secs(2);
 
 /// The most that is kept of what a probe or hook prints.
 const MOST_OUTPUT: u64 = 10 << 10;
@@ -115,6 +120,8 @@ fn die_with_this_process(_: &mut Command) {}
 pub struct Process {
     child: Child,
     group: Option<Pid>,
+    /// What brings its output to the log.
+    copies: Vec<JoinHandle<()>>,
 }
 
 impl Drop for Process {
@@ -127,22 +134,25 @@ impl Process {
     /// Starts a process whose output goes to a log.
     pub async fn start(launch: &Launch, log: Arc<Mutex<LogFile>>) -> io::Result<Self> {
         let mut child = spawn(launch).await?;
+        let mut copies = Vec::new();
         if let Some(output) = child.stdout.take() {
-            tokio::spawn(copy(output, log.clone()));
+            copies.push(tokio::spawn(copy(output, log.clone())));
         }
         if let Some(errors) = child.stderr.take() {
-            tokio::spawn(copy(errors, log));
+            copies.push(tokio::spawn(copy(errors, log)));
         }
         let group = child
             .id()
             .and_then(|id| i32::try_from(id).ok())
             .and_then(Pid::from_raw);
-        Ok(Self { child, group })
+        Ok(Self { child, group, copies })
     }
 
-    /// Waits for the end and returns the exit code.
+    /// Waits for the end and returns the exit code. By then the log has what the process said last.
     pub async fn wait(&mut self) -> i32 {
         let status = self.child.wait().await;
+        self.copies.retain(|copy| !copy.is_finished());
+        let _ = tokio::time::timeout(LONGEST_FAREWELL, join_all(&mut self.copies)).await;
         status.map_or(255, exit_code)
     }
 

@@ -26,8 +26,10 @@ const FACTS: TableDefinition<'_, &str, u64> = TableDefinition::new("facts");
 const COMPACTED: &str = "compacted";
 /// The fact: how the tables are to be read.
 const FORMAT: &str = "format";
-/// The only format so far.
-const FORMAT_VERSION: u64 = 1;
+/// The fact: the oldest format whose programs can read the tables all the same; the format itself where it is missing.
+const READABLE_FROM: &str = "readable-from";
+/// The only format so far. A program of the next one writes what one of this can read, and says so.
+pub(super) const FORMAT_VERSION: u64 = 1;
 
 /// Opens the database anew; called again after a failure, because redb refuses all work after one.
 pub(super) type Opener = Box<dyn Fn(&Builder) -> Result<Database, redb::Error> + Send>;
@@ -242,7 +244,24 @@ pub(super) fn prepare(database: &Database) -> Result<(), redb::Error> {
         drop(facts);
         transaction.commit()?;
     }
+    if is_readable_and_newer(database)? {
+        // What is written from now on is of this format, and the newer program has to know when it is back.
+        let transaction = database.begin_write()?;
+        transaction.open_table(FACTS)?.insert(FORMAT, FORMAT_VERSION)?;
+        transaction.commit()?;
+    }
     Ok(())
+}
+
+/// Returns whether a newer program wrote the database so that this one can read it.
+fn is_readable_and_newer(database: &Database) -> Result<bool, redb::Error> {
+    let transaction = database.begin_read()?;
+    let facts = transaction.open_table(FACTS)?;
+    let fact =
+        |name: &str| -> Result<Option<u64>, redb::Error> { Ok(facts.get(name)?.map(|fact| fact.value())) };
+    let (format, readable_from) = (fact(FORMAT)?, fact(READABLE_FROM)?);
+    let is_newer = format.is_some_and(|format| format > FORMAT_VERSION);
+    Ok(is_newer && readable_from.is_some_and(|from| from <= FORMAT_VERSION))
 }
 
 /// Reads everything, and holds each entry against its checksum, its key and its neighbours.
@@ -332,4 +351,40 @@ fn load_changes(
     });
     content.torn = parts.chain(std::mem::take(&mut content.torn)).collect();
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A database that says to be of a format which programs from another one on can read.
+    fn database(folder: &std::path::Path, format: u64, readable_from: u64) -> Database {
+        let database = builder().create(folder.join("database")).expect("a database");
+        prepare(&database).expect("tables");
+        let transaction = database.begin_write().expect("a transaction");
+        {
+            let mut facts = transaction.open_table(FACTS).expect("a table");
+            facts.insert(FORMAT, format).expect("a fact");
+            facts.insert(READABLE_FROM, readable_from).expect("a fact");
+        }
+        transaction.commit().expect("a commit");
+        prepare(&database).expect("tables");
+        database
+    }
+
+    #[test]
+    fn what_the_next_version_wrote_is_read_and_what_those_after_it_wrote_is_not() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let next = database(folder.path(), FORMAT_VERSION + 1, FORMAT_VERSION);
+        assert!(load(&next).is_ok());
+        let facts = next.begin_read().expect("a transaction");
+        let facts = facts.open_table(FACTS).expect("a table");
+        let format = facts.get(FORMAT).expect("a table").map(|fact| fact.value());
+        assert_eq!(format, Some(FORMAT_VERSION));
+
+        let folder = tempfile::tempdir().expect("a folder");
+        let later = database(folder.path(), FORMAT_VERSION + 2, FORMAT_VERSION + 1);
+        let refused = load(&later).err();
+        assert!(matches!(refused, Some(LoadError::Format(found)) if found == FORMAT_VERSION + 2));
+    }
 }

@@ -42,12 +42,18 @@ pub enum StoreError {
         source: io::Error,
     },
     /// The file was written by another version of this program.
-    #[error("{} has format {found}, which this version can't read: use the version that wrote it", path.display())]
+    #[error(
+        "{} has format {found}, and this version of baton reads format {known}: use the version that wrote it, or name another \
+         folder with --data-dir",
+        path.display()
+    )]
     Format {
         /// The file.
         path: PathBuf,
         /// Its format.
         found: u64,
+        /// The one that can be read.
+        known: u64,
     },
     /// Something is missing in the file that was once acknowledged; it is left as it is.
     #[error(
@@ -228,7 +234,11 @@ fn read(path: &Path, opener: &Opener, report: &mut RepairReport) -> Result<(Data
             report.rolled_back = !was_whole;
             Ok((database, content))
         }
-        Err(LoadError::Format(found)) => Err(StoreError::Format { path, found }),
+        Err(LoadError::Format(found)) => Err(StoreError::Format {
+            path,
+            found,
+            known: journal::FORMAT_VERSION,
+        }),
         Err(LoadError::Damaged(what)) => Err(StoreError::Damaged { path, what }),
         Err(LoadError::Unreadable(redb::Error::DatabaseAlreadyOpen)) => {
             let directory = path.parent().unwrap_or(&path).to_owned();

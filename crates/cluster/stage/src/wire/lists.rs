@@ -33,17 +33,18 @@ pub async fn answer(
 ) -> Result<Body, Status> {
     let resource = &place.resource;
     let metadata = list_metadata(&page);
-    let whole_as_stored = accepted.shape == Shape::Whole
-        && !accepted.pretty
+    let is_plain = accepted.shape == Shape::Whole && !accepted.pretty;
+    let as_stored = is_plain
         && page
             .items
             .iter()
             .all(|item| api.is_served_as_stored(resource, item));
-    if whole_as_stored && accepted.format == Format::Json {
+    // Built-in kinds are converted one by one while they are written; others may need a webhook that is asked about many.
+    if is_plain && accepted.format == Format::Json && (as_stored || resource.row().is_some()) {
         let metadata = whole_metadata(resource, metadata);
-        return Ok(stored_list(resource, &metadata, page.items));
+        return Ok(streamed_list(resource, &metadata, page.items));
     }
-    if whole_as_stored
+    if as_stored
         && accepted.format == Format::Protobuf
         && let Some(body) = binary_list(resource, &metadata, &page.items)
     {
@@ -68,17 +69,12 @@ pub fn whole(
         Shape::Whole | Shape::Discovery(_) => {
             if resource.row().is_some() {
                 for object in &mut objects {
-                    if let Some(object) = object.as_object_mut() {
-                        object.remove("apiVersion");
-                        object.remove("kind");
-                    }
+                    forget_type(object);
                 }
             }
             let metadata = whole_metadata(resource, metadata);
-            json!({
-                "kind": &*resource.list_kind, "apiVersion": resource.api_version(), "metadata": metadata,
-                "items": objects,
-            })
+            let parts = [("items", Value::Array(objects))];
+            representation::document(&resource.api_version(), &resource.list_kind, metadata, parts)
         }
     }
 }
@@ -105,14 +101,23 @@ fn whole_metadata(resource: &Resource, mut metadata: Value) -> Value {
     metadata
 }
 
-fn stored_list(resource: &Resource, metadata: &Value, items: Vec<Arc<Stored>>) -> Body {
+/// Takes away what items of built-in lists don't repeat, because the list says it.
+fn forget_type(object: &mut Value) {
+    if let Some(object) = object.as_object_mut() {
+        object.remove("apiVersion");
+        object.remove("kind");
+    }
+}
+
+/// Returns a list of objects as they are stored; those of built-in kinds may be stored in another version.
+fn streamed_list(resource: &Resource, metadata: &Value, items: Vec<Arc<Stored>>) -> Body {
+    let wanted = resource.api_version();
     let head = format!(
         "{{\"kind\":{},\"apiVersion\":{},\"metadata\":{metadata},\"items\":[",
         json!(&*resource.list_kind),
-        json!(resource.api_version())
+        json!(wanted)
     );
-    // Items of built-in lists don't repeat what the list says.
-    let typed = resource.row().is_none();
+    let row = resource.row();
     let writing = Writing {
         pending: head.into_bytes(),
         items: items.into_iter(),
@@ -120,11 +125,18 @@ fn stored_list(resource: &Resource, metadata: &Value, items: Vec<Arc<Stored>>) -
             if !first {
                 chunk.put_u8(b',');
             }
-            if typed {
-                chunk.put_slice(&item.bytes);
-            } else {
-                chunk.put_u8(b'{');
-                chunk.put_slice(item.after_type());
+            match row {
+                None => chunk.put_slice(&item.bytes),
+                Some(kind) if item.api_version() != wanted => {
+                    let from = item.api_version();
+                    let mut object = kinds::conversion::convert(kind.kind, from, &wanted, item.value());
+                    forget_type(&mut object);
+                    chunk.put_slice(object.to_string().as_bytes());
+                }
+                Some(_) => {
+                    chunk.put_u8(b'{');
+                    chunk.put_slice(item.after_type());
+                }
             }
         },
         tail: b"]}\n".to_vec(),

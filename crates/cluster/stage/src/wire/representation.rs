@@ -106,13 +106,30 @@ pub fn watched(resource: &Resource, accepted: &Accepted, object: Value, first: b
 /// Returns only the metadata of an object.
 pub fn metadata_only(mut object: Value) -> Value {
     let metadata = object.get_mut("metadata").map(Value::take).unwrap_or_default();
-    json!({"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": metadata})
+    document("meta.k8s.io/v1", "PartialObjectMetadata", metadata, [])
 }
 
 /// Returns the list of the metadata of objects.
 pub fn metadata_list(objects: Vec<Value>, metadata: Value) -> Value {
-    let items: Vec<Value> = objects.into_iter().map(metadata_only).collect();
-    json!({"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadataList", "metadata": metadata, "items": items})
+    let items: Value = objects.into_iter().map(metadata_only).collect();
+    let kind = "PartialObjectMetadataList";
+    document("meta.k8s.io/v1", kind, metadata, [("items", items)])
+}
+
+/// Returns a document with metadata and more. What it is made of may be large and is moved; `json!` would copy it.
+pub fn document<const MORE: usize>(
+    api_version: &str,
+    kind: &str,
+    metadata: Value,
+    more: [(&str, Value); MORE],
+) -> Value {
+    let named = [
+        ("kind", kind.into()),
+        ("apiVersion", api_version.into()),
+        ("metadata", metadata),
+    ];
+    let fields = named.into_iter().chain(more);
+    Value::Object(fields.map(|(name, value)| (name.to_owned(), value)).collect())
 }
 
 /// The columns of the Scale of a custom resource.
@@ -203,10 +220,8 @@ impl Printing<'_> {
         } else {
             rows.into()
         };
-        json!({
-            "kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": metadata, "columnDefinitions": definitions,
-            "rows": rows,
-        })
+        let parts = [("columnDefinitions", definitions), ("rows", rows)];
+        document("meta.k8s.io/v1", "Table", metadata, parts)
     }
 }
 

@@ -1,0 +1,216 @@
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use http::{Method, Request, Response, StatusCode};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Client;
+use kube::api::{Patch, PatchParams};
+use kube::client::Body;
+use serde_json::{Value, json};
+use tokio::sync::{Semaphore, oneshot};
+
+use super::*;
+
+fn held_by(holder: &str) -> LeaseSpec {
+    LeaseSpec {
+        holder_identity: Some(holder.to_owned()),
+        lease_duration_seconds: Some(15),
+        ..LeaseSpec::default()
+    }
+}
+
+#[test]
+fn a_lease_is_taken_when_it_was_not_renewed_for_its_time() {
+    let spec = held_by("other");
+    let sight = Sight {
+        spec: Some(key(&spec)),
+        lasts: stated(&spec),
+        since: Instant::now(),
+    };
+    let lasts = Duration::from_secs(100);
+    let at = |seconds| sight.since + Duration::from_secs(seconds);
+    assert_eq!(claim(&spec, &sight, "me", lasts, at(14)), Claim::Leave);
+    assert_eq!(claim(&spec, &sight, "me", lasts, at(15)), Claim::Take);
+    assert_eq!(claim(&spec, &sight, "other", lasts, at(1)), Claim::Renew);
+    assert_eq!(claim(&held_by(""), &sight, "me", lasts, at(0)), Claim::Take);
+}
+
+/// A server with one Lease, which agrees to everything else as soon as it may.
+#[derive(Clone)]
+struct Server {
+    lease: Arc<Mutex<Option<Value>>>,
+    may_answer: Arc<Semaphore>,
+}
+
+impl Server {
+    fn new() -> Self {
+        Self {
+            lease: Arc::default(),
+            may_answer: Arc::new(Semaphore::new(0)),
+        }
+    }
+
+    fn client(&self) -> Client {
+        let server = self.clone();
+        let answer = tower::service_fn(move |request: Request<Body>| {
+            let server = server.clone();
+            async move { Ok::<_, Infallible>(server.answer(request).await) }
+        });
+        Client::new(answer, "default")
+    }
+
+    async fn answer(&self, request: Request<Body>) -> Response<Body> {
+        let is_watch = request
+            .uri()
+            .query()
+            .is_some_and(|query| query.contains("watch=true"));
+        let about_leases = request.uri().path().contains("/leases");
+        let method = request.method().clone();
+        let body = request.into_body().collect_bytes().await.unwrap_or_default();
+        if !about_leases {
+            self.may_answer.acquire().await.expect("never closed").forget();
+            return said(StatusCode::OK, &json!({"metadata": {"name": "a"}}));
+        }
+        let sent: Value = serde_json::from_slice(&body).unwrap_or_default();
+        let mut lease = self.lease.lock().unwrap_or_else(PoisonError::into_inner);
+        match (method, &*lease) {
+            _ if is_watch => refused(StatusCode::FORBIDDEN, "Forbidden"),
+            (Method::GET, None) => refused(StatusCode::NOT_FOUND, "NotFound"),
+            (Method::GET, Some(lease)) => said(StatusCode::OK, lease),
+            (Method::PUT, Some(lease))
+                if lease["metadata"]["resourceVersion"] != sent["metadata"]["resourceVersion"] =>
+            {
+                refused(StatusCode::CONFLICT, "Conflict")
+            }
+            _ => said(StatusCode::OK, lease.insert(renewed(sent))),
+        }
+    }
+
+    fn holder(&self) -> String {
+        let lease = self.lease.lock().unwrap_or_else(PoisonError::into_inner);
+        let holder = lease
+            .as_ref()
+            .and_then(|lease| lease["spec"]["holderIdentity"].as_str());
+        holder.unwrap_or("nobody yet").to_owned()
+    }
+
+    fn give_to(&self, holder: &str) {
+        let mut lease = self.lease.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(lease) = lease.as_mut() {
+            lease["spec"]["holderIdentity"] = holder.into();
+            lease["spec"]["leaseDurationSeconds"] = 3600.into();
+            *lease = renewed(lease.take());
+        }
+    }
+}
+
+fn renewed(mut lease: Value) -> Value {
+    let before = lease["metadata"]["resourceVersion"]
+        .as_str()
+        .and_then(|version| version.parse::<u64>().ok());
+    lease["metadata"]["resourceVersion"] = (before.unwrap_or(0) + 1).to_string().into();
+    lease
+}
+
+fn said(code: StatusCode, object: &Value) -> Response<Body> {
+    let mut response = Response::new(Body::from(object.to_string().into_bytes()));
+    *response.status_mut() = code;
+    response
+}
+
+fn refused(code: StatusCode, reason: &str) -> Response<Body> {
+    let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "message": reason, "reason": reason, "code": code.as_u16()});
+    said(code, &status)
+}
+
+fn tenure(identity: &str) -> Tenure {
+    Tenure {
+        lasts: Duration::from_mins(1),
+        renews_within: Duration::from_secs(40),
+        every: Duration::from_millis(20),
+        ..Tenure::new("default", "test.example.com", identity)
+    }
+}
+
+#[tokio::test]
+async fn a_lease_is_given_back_after_the_last_write_was_answered() {
+    let server = Server::new();
+    let (fence, tenure) = (Fence::closed(), tenure("me"));
+    let maps: Api<ConfigMap> = Api::default_namespaced(fence.guard(&server.client()));
+    let (say_sent, sent) = oneshot::channel();
+    let client = server.client();
+    let leading = lead(&client, &tenure, &fence, async |_| {
+        // Begun, but not waited for: the work is over before the server answers.
+        tokio::spawn(async move {
+            let merge = Patch::Merge(json!({}));
+            maps.patch("a", &PatchParams::default(), &merge).await.map(drop)
+        });
+        while fence.is_quiet_within(Duration::ZERO).await {
+            tokio::task::yield_now().await;
+        }
+        say_sent.send(()).expect("somebody listens");
+    });
+    let looking = async {
+        sent.await.expect("it is sent");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let before = server.holder();
+        server.may_answer.add_permits(1);
+        before
+    };
+    let (done, before) = tokio::join!(leading, looking);
+    assert_eq!(
+        (done, before.as_str(), server.holder().as_str()),
+        (Some(()), "me", "")
+    );
+}
+
+#[tokio::test]
+async fn who_loses_the_lease_tells_its_work_when_nothing_can_be_written_any_more() {
+    let server = Server::new();
+    let (fence, tenure) = (Fence::closed(), tenure("me"));
+    let client = server.client();
+    let mut was_closed = None;
+    let led = lead(&client, &tenure, &fence, async |term: Term| {
+        assert!(fence.is_open());
+        server.give_to("somebody else");
+        term.is_over().await;
+        was_closed = Some(!fence.is_open());
+    });
+    assert_eq!(led.await, None);
+    assert_eq!(was_closed, Some(true));
+    assert_eq!(server.holder(), "somebody else");
+}
+
+#[tokio::test]
+async fn who_leads_gives_up_before_others_may_take_the_lease() {
+    let server = Server::new();
+    let fence = Fence::closed();
+    let tenure = Tenure {
+        lasts: Duration::from_hours(1),
+        renews_within: Duration::from_millis(200),
+        ..tenure("me")
+    };
+    let client = server.client();
+    let away = Arc::new(Mutex::new(false));
+    let is_away = Arc::clone(&away);
+    // Everything hangs from some moment on, as behind a network that is cut.
+    let hanging = tower::service_fn(move |request: Request<Body>| {
+        let (client, is_away) = (client.clone(), Arc::clone(&is_away));
+        async move {
+            if *is_away.lock().expect("no panic") {
+                std::future::pending::<()>().await;
+            }
+            client.send(request).await
+        }
+    });
+    let client = Client::new(hanging, "default");
+    let led = lead(&client, &tenure, &fence, async |term: Term| {
+        *away.lock().expect("no panic") = true;
+        term.is_over().await;
+    });
+    // The Lease would last for longer than anybody waits here.
+    assert_eq!(timeout(Duration::from_mins(5), led).await, Ok(None));
+    assert_eq!(server.holder(), "me");
+    assert!(!fence.holds());
+}
