@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use api::cluster_catalog::ClusterCatalogStatus;
 use api::{ClusterCatalog, keys};
+use image::policy::Acceptance;
 use jiff::Timestamp;
 use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
@@ -179,9 +180,9 @@ impl Deed<'_> {
             None => String::new(),
         };
         match self.serve(&reference).await {
-            Ok(content) => {
+            Ok((content, acceptance)) => {
                 self.seen.content = Some(content.clone());
-                let written = self.write(self.seen.after_success(&content)).await;
+                let written = self.write(self.seen.after_fetch(&content, &acceptance)).await;
                 self.seen.memory = Memory {
                     polled: Some((self.seen.now, wish)),
                     failed: None,
@@ -248,8 +249,8 @@ impl Deed<'_> {
         }
     }
 
-    /// Makes sure that an image is served, and says which it is.
-    async fn serve(&self, reference: &str) -> Result<Content, FetchError> {
+    /// Makes sure that an image is served, and says which it is and why it may be.
+    async fn serve(&self, reference: &str) -> Result<(Content, Acceptance), FetchError> {
         let shared = self.shared;
         let name = self.seen.catalog.name();
         let own = self.seen.wish().pull_secret;
@@ -268,14 +269,15 @@ impl Deed<'_> {
             () = self.interruption.cancelled() => return Err(FetchError::Interrupted),
         };
         match (fetched, served) {
-            (Fetched::Same, Some(content)) => Ok(content.clone()),
+            (Fetched::Same { acceptance }, Some(content)) => Ok((content.clone(), acceptance)),
             // Nothing is the same as nothing.
-            (Fetched::Same, None) => Err(FetchError::Interrupted),
+            (Fetched::Same { .. }, None) => Err(FetchError::Interrupted),
             (
                 Fetched::New {
                     reference,
                     store,
                     expected,
+                    acceptance,
                 },
                 _,
             ) => {
@@ -297,7 +299,7 @@ impl Deed<'_> {
                     Ok(put) => put.map_err(|error| FetchError::Store(error.to_string()))?,
                     Err(error) => return Err(FetchError::of_task(&error)),
                 }
-                Ok(content)
+                Ok((content, acceptance))
             }
         }
     }

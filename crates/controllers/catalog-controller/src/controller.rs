@@ -15,6 +15,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::{Id, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use crate::act::{Outcome, Task, look_after};
 use crate::contents::{Contents, ContentsError};
@@ -316,8 +317,9 @@ impl Work {
                 interruption: interruption.clone(),
             };
             self.interruptions.insert(name.clone(), interruption);
+            let span = tracing::info_span!(target: "baton::work", "reconcile", kind = "ClusterCatalog", name);
             let deed = look_after(Arc::clone(&self.shared), task);
-            let id = self.running.spawn(deed).id();
+            let id = self.running.spawn(deed.instrument(span)).id();
             self.names.insert(id, name);
         }
     }

@@ -10,7 +10,7 @@ use image::content::ContentStore;
 use image::credentials::CredentialsDocument;
 use image::digest::Digest;
 use image::manifest;
-use image::policy::PolicySource;
+use image::policy::{Acceptance, PolicyError, PolicySource};
 use image::reference::{InvalidReference, Reference};
 use image::remote::{Pulled, Remote, RemoteError, RemoteOptions};
 use image::surroundings::Surroundings;
@@ -146,6 +146,14 @@ impl FetchError {
         Self::Store("the work failed unexpectedly, which the log of baton tells more of".to_owned())
     }
 
+    /// Why the trust policy refuses the image, if it is that.
+    pub fn refusal(&self) -> Option<&PolicyError> {
+        match self {
+            Self::Remote(RemoteError::Policy(refusal @ PolicyError::Rejected { .. })) => Some(refusal),
+            _ => None,
+        }
+    }
+
     /// Whether trying again can't help.
     pub fn is_terminal(&self) -> bool {
         matches!(
@@ -172,7 +180,10 @@ pub struct Wanted<'a> {
 #[derive(Debug)]
 pub enum Fetched {
     /// The image is still the one that is served.
-    Same,
+    Same {
+        /// Why the trust policy accepts it.
+        acceptance: Acceptance,
+    },
     /// It is another one.
     New {
         /// The image, by digest.
@@ -181,6 +192,8 @@ pub enum Fetched {
         store: Store,
         /// Keeps the catalog's file until it is served.
         expected: Expected,
+        /// Why the trust policy accepts it.
+        acceptance: Acceptance,
     },
 }
 
@@ -200,8 +213,11 @@ pub async fn fetch(images: &Images, wanted: Wanted<'_>) -> Result<Fetched, Fetch
     };
     let canonical = reference.with_digest(digest);
     let name = canonical.to_string();
+    // What is here already was accepted when it came; since then keys may have been taken back, and another repository may
+    // have to be signed where the first one hadn't.
+    let acceptance = remote.verify(&canonical, manifest::host_architecture()).await?;
     if wanted.served == Some(name.as_str()) {
-        return Ok(Fetched::Same);
+        return Ok(Fetched::Same { acceptance });
     }
     let expected = wanted.contents.expect(digest);
     let (stores, workplace) = (wanted.contents.stores(), wanted.contents.workplace());
@@ -212,6 +228,7 @@ pub async fn fetch(images: &Images, wanted: Wanted<'_>) -> Result<Fetched, Fetch
             reference: name,
             store,
             expected,
+            acceptance,
         });
     }
     let pulled = remote
@@ -223,11 +240,13 @@ pub async fn fetch(images: &Images, wanted: Wanted<'_>) -> Result<Fetched, Fetch
         .await
         .map_err(|_| FetchError::Interrupted)?;
     let content = images.content.clone();
+    let acceptance = pulled.acceptance.clone();
     let store = blocking(move || build(&content, &pulled, digest, is_fixed, &stores, &workplace)).await?;
     Ok(Fetched::New {
         reference: name,
         store,
         expected,
+        acceptance,
     })
 }
 

@@ -10,7 +10,7 @@
 //! - [`controller`]: the loop around them; every replica runs it, one of them writes
 //! - [`fetch`], [`pull_secrets`]: images and the credentials for them
 //! - [`contents`]: what is served, in memory and on disk
-//! - [`serve`], [`graphql`], [`webhook`]: what is answered over HTTP
+//! - [`serve`], [`graphql`]: what is answered over HTTP
 //! - [`handle`]: the same content without HTTP
 //! - [`metrics`]: what is counted
 
@@ -28,7 +28,6 @@ mod queue;
 pub mod reconcile;
 pub mod serve;
 pub mod status;
-pub mod webhook;
 
 pub use controller::{Controller, MovedImages, Options};
 pub use fetch::Images;

@@ -6,6 +6,7 @@ use api::ClusterCatalog;
 use api::cluster_catalog::{AvailabilityMode, ClusterCatalogStatus};
 use api::condition;
 use api::keys;
+use image::policy::Acceptance;
 use jiff::Timestamp;
 
 use crate::fetch::FetchError;
@@ -268,6 +269,13 @@ impl Seen<'_> {
         status
     }
 
+    /// The status once the content is served that is wanted, and why it may be.
+    pub fn after_fetch(&self, content: &Content, acceptance: &Acceptance) -> ClusterCatalogStatus {
+        let mut status = self.after_success(content);
+        self.moment().accepted(&mut status, acceptance);
+        status
+    }
+
     /// The status after an attempt that failed. What was served before still is, and the status says so.
     pub fn after_failure(&self, message: &str, is_terminal: bool) -> ClusterCatalogStatus {
         let mut status = self.catalog.status.clone();
@@ -292,7 +300,11 @@ impl Seen<'_> {
 
     /// The status after a fetch that failed.
     pub fn after_fetch_error(&self, error: &FetchError) -> ClusterCatalogStatus {
-        self.after_failure(&error.to_string(), error.is_terminal())
+        let mut status = self.after_failure(&error.to_string(), error.is_terminal());
+        if let (Some(refusal), None) = (error.refusal(), &self.content) {
+            self.moment().rejected(&mut status, refusal);
+        }
+        status
     }
 
     /// The status after a withdrawal.

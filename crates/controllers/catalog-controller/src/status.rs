@@ -3,7 +3,8 @@
 use std::sync::LazyLock;
 
 use api::cluster_catalog::{CatalogUrls, ClusterCatalogStatus, ResolvedImage, ResolvedSource};
-use api::condition::{self, ConditionStatus, Statement};
+use api::condition::{self, ConditionStatus, SIGNATURE_VERIFIED, Statement};
+use image::policy::{Acceptance, PolicyError};
 use jiff::Timestamp;
 use regex::Regex;
 
@@ -74,6 +75,28 @@ impl Moment {
         );
     }
 
+    /// The trust policy accepts the content that is served. Where it demands nothing, the status is as upstream's.
+    pub fn accepted(self, status: &mut ClusterCatalogStatus, acceptance: &Acceptance) {
+        if acceptance.is_signed() {
+            self.say(status, Statement::of_signature(acceptance.to_string()));
+        } else {
+            status
+                .conditions
+                .retain(|condition| condition.kind != SIGNATURE_VERIFIED);
+        }
+    }
+
+    /// The trust policy refuses what is wanted, and nothing is served.
+    pub fn rejected(self, status: &mut ClusterCatalogStatus, refusal: &PolicyError) {
+        let statement = Statement::new(
+            SIGNATURE_VERIFIED,
+            ConditionStatus::False,
+            "Rejected",
+            refusal.to_string(),
+        );
+        self.say(status, statement);
+    }
+
     /// Everything is as wanted.
     pub fn succeeded(self, status: &mut ClusterCatalogStatus) {
         self.say(
@@ -105,6 +128,10 @@ impl Moment {
         status.resolved_source = None;
         status.urls = None;
         status.last_unpacked = None;
+        // There is nothing left that could be signed.
+        status
+            .conditions
+            .retain(|condition| condition.kind != SIGNATURE_VERIFIED);
         self.say(
             status,
             Statement::new(SERVING, ConditionStatus::False, "Unavailable", ""),

@@ -1,126 +1,161 @@
-//! Events: what happened to an object, for whoever runs `kubectl describe`.
+//! Notices as events: what was decided of an object, for whoever runs `kubectl describe`.
+//!
+//! Nobody waits for an event, so they are told one after the other beside the work that they are about, and slowly while much
+//! changes: fifty operators that are installed at once have three hundred things to tell.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use classic::Notice;
-use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use duty::events::{Announcement, Announcer, Telling};
+use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Client;
-use kube::api::{Api, Patch, PatchParams, PostParams};
-use serde_json::json;
+use tokio::sync::{Mutex, mpsc};
+
+use crate::bustle::Bustle;
+use crate::controller::now;
+
+/// How many notices wait to be told; further ones are passed over, as Kubernetes' own controllers do.
+const MOST_WAITING: usize = 1_000;
+
+/// How long there is between two events while much changes.
+const PAUSE_IN_BUSTLE: Duration = Duration::from_millis(100);
+
+/// Tells notices.
+pub(crate) struct Teller {
+    announcer: Announcer,
+    notices: mpsc::Sender<(Telling, Announcement)>,
+    waiting: Mutex<mpsc::Receiver<(Telling, Announcement)>>,
+}
+
+impl Teller {
+    /// Tells through a client, as long as it is run.
+    pub(crate) fn new(client: Client) -> Self {
+        let (notices, waiting) = mpsc::channel(MOST_WAITING);
+        Self {
+            announcer: Announcer::new(client),
+            notices,
+            waiting: Mutex::new(waiting),
+        }
+    }
+
+    /// Has a notice told of the object with an identity.
+    pub(crate) fn take(&self, notice: &Notice, uid: Option<String>) {
+        if self.notices.try_send(announcement(notice, uid)).is_err() {
+            tracing::debug!(?notice, "too much is to be told, and this is passed over");
+        }
+    }
+
+    /// Tells what there is to tell, for ever.
+    pub(crate) async fn run(&self, bustle: &Bustle) {
+        let mut waiting = self.waiting.lock().await;
+        while let Some((telling, announcement)) = waiting.recv().await {
+            self.announcer.tell(&telling, &announcement).await;
+            if bustle.is_high(Instant::now()) {
+                tokio::time::sleep(PAUSE_IN_BUSTLE).await;
+            }
+        }
+    }
+}
 
 /// The name under which events are told, as upstream's.
 const REPORTER: &str = "operator-lifecycle-manager";
 
-/// How many events are remembered, so that one that happens again is counted and not written anew.
-const REMEMBERED: usize = 4_096;
-
-/// The longest message of an event that Kubernetes takes.
-const LONGEST_MESSAGE: usize = 1_024;
-
-/// Writes events.
-pub struct Announcer {
-    client: Client,
-    told: Mutex<HashMap<(String, Notice), Told>>,
-}
-
-#[derive(Clone)]
-struct Told {
-    name: String,
-    count: i32,
-}
-
-impl Announcer {
-    /// Writes through a client.
-    pub fn new(client: Client) -> Self {
-        Self {
-            client,
-            told: Mutex::default(),
-        }
-    }
-
-    /// Tells something of the object with an identity; what was told before is counted.
-    pub async fn tell(&self, notice: &Notice, uid: &str) {
-        // Events of objects without a namespace are kept in the default one, but those of a namespace in it.
-        let namespace = match (notice.about.namespace.as_str(), notice.about.kind.as_str()) {
-            ("", "Namespace") => notice.about.name.as_str(),
-            ("", _) => "default",
-            (namespace, _) => namespace,
-        };
-        let events: Api<Event> = Api::namespaced(self.client.clone(), namespace);
-        let key = (uid.to_owned(), notice.clone());
-        let before = {
-            let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-            if told.len() >= REMEMBERED {
-                told.clear();
-            }
-            told.get(&key).cloned()
-        };
-        let now = Timestamp::now();
-        let written = if let Some(before) = before {
-            let count = before.count.saturating_add(1);
-            let change = json!({"count": count, "lastTimestamp": Time(now)});
-            let patched = events
-                .patch(&before.name, &PatchParams::default(), &Patch::Merge(&change))
-                .await;
-            patched.map(|_| Told {
-                name: before.name,
-                count,
-            })
-        } else {
-            let event = event(notice, uid, namespace, now);
-            let name = event.metadata.name.clone().unwrap_or_default();
-            let created = events.create(&PostParams::default(), &event).await;
-            created.map(|_| Told { name, count: 1 })
-        };
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        match written {
-            Ok(written) => {
-                told.insert(key, written);
-            }
-            Err(fault) => {
-                // The server forgets events after a while, and a namespace that goes takes none.
-                told.remove(&key);
-                tracing::debug!(about = %notice.about, %fault, "an event could not be written");
-            }
-        }
-    }
-}
-
-fn event(notice: &Notice, uid: &str, namespace: &str, now: Timestamp) -> Event {
+/// Returns what a notice tells of the object with an identity.
+fn announcement(notice: &Notice, uid: Option<String>) -> (Telling, Announcement) {
     let about = &notice.about;
-    let mut message = notice.message.clone();
-    if message.len() > LONGEST_MESSAGE {
-        message.truncate(message.floor_char_boundary(LONGEST_MESSAGE - '…'.len_utf8()));
-        message.push('…');
-    }
-    Event {
-        metadata: ObjectMeta {
-            name: Some(format!("{}.{:x}", about.name, now.as_nanosecond())),
-            namespace: Some(namespace.to_owned()),
-            ..ObjectMeta::default()
-        },
-        involved_object: ObjectReference {
+    let telling = Telling {
+        reporter: REPORTER.to_owned(),
+        about: ObjectReference {
             api_version: Some(about.api_version.clone()),
             kind: Some(about.kind.clone()),
             name: Some(about.name.clone()),
             namespace: Some(about.namespace.clone()).filter(|namespace| !namespace.is_empty()),
-            uid: Some(uid.to_owned()).filter(|uid| !uid.is_empty()),
+            uid: uid.filter(|uid| !uid.is_empty()),
             ..ObjectReference::default()
         },
-        type_: Some(if notice.is_warning { "Warning" } else { "Normal" }.to_owned()),
-        reason: Some(notice.reason.clone()),
-        message: Some(message),
-        source: Some(EventSource {
-            component: Some(REPORTER.to_owned()),
-            host: None,
-        }),
-        reporting_component: Some(REPORTER.to_owned()),
-        first_timestamp: Some(Time(now)),
-        last_timestamp: Some(Time(now)),
-        count: Some(1),
-        ..Event::default()
+        happened: now(),
+    };
+    let announcement = Announcement {
+        is_warning: notice.is_warning,
+        reason: notice.reason.clone().into(),
+        message: notice.message.clone(),
+    };
+    (telling, announcement)
+}
+
+#[cfg(test)]
+mod tests {
+    use apply::object::ObjectId;
+    use kube::api::ListParams;
+    use stage::Stage;
+
+    use super::*;
+
+    fn notice(number: usize) -> Notice {
+        Notice {
+            about: ObjectId {
+                api_version: "operators.coreos.com/v1alpha1".to_owned(),
+                kind: "ClusterServiceVersion".to_owned(),
+                namespace: "default".to_owned(),
+                name: "one.v1".to_owned(),
+            },
+            is_warning: false,
+            reason: "InstallWaiting".to_owned(),
+            message: format!("notice {number}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_taken_is_told_in_its_order_and_what_is_too_much_is_passed_over() {
+        let stage = Stage::in_memory(stage::Options {
+            without_controllers: true,
+            ..stage::Options::default()
+        });
+        let stage = stage.await.expect("a stage in memory starts");
+        let client = Client::new(stage.service(), "default");
+        let teller = Teller::new(client.clone());
+        for number in 0..MOST_WAITING + 5 {
+            teller.take(&notice(number), Some("identity".to_owned()));
+        }
+        assert_eq!(teller.notices.capacity(), 0, "as many wait as may");
+        let events: kube::Api<k8s_openapi::api::core::v1::Event> = kube::Api::namespaced(client, "default");
+        let bustle = Bustle::default();
+        let told = async {
+            while teller.notices.capacity() < MOST_WAITING {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            // One more, so that the last of those before it has surely been written.
+            teller.take(&notice(usize::MAX), None);
+            loop {
+                let told = events.list(&ListParams::default()).await.expect("events").items;
+                if told
+                    .iter()
+                    .any(|event| event.message == Some(notice(usize::MAX).message))
+                {
+                    return told;
+                }
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let told = tokio::select! {
+            told = told => told,
+            () = teller.run(&bustle) => unreachable!("it tells for ever"),
+        };
+        assert_eq!(told.len(), MOST_WAITING + 1, "five were too many");
+        let mut in_order = told;
+        in_order.sort_by_key(|event| {
+            event
+                .metadata
+                .resource_version
+                .clone()
+                .map(|version| version.parse::<u64>().ok())
+        });
+        let messages: Vec<_> = in_order
+            .iter()
+            .filter_map(|event| event.message.clone())
+            .collect();
+        let mut wanted: Vec<_> = (0..MOST_WAITING).map(|number| notice(number).message).collect();
+        wanted.push(notice(usize::MAX).message);
+        assert_eq!(messages, wanted);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use apply::object::text;
+use apply::object::{at, text};
 use classic::{Kind, World};
 use install_plan::concerns::Concern as PlanConcern;
 use install_plan::settings::Settings;
@@ -40,6 +40,38 @@ impl From<PlanConcern> for Thing {
             PlanConcern::Plan { namespace, name } => Self::Plan(Place { namespace, name }),
             PlanConcern::Source { namespace, name } => Self::Source(Place { namespace, name }),
             PlanConcern::Permissions(namespace) => Self::Permissions(namespace),
+        }
+    }
+}
+
+impl Thing {
+    /// Returns what it is about, for those who follow the work: a kind, a namespace and a name, each empty where it has none.
+    pub fn subject(&self) -> (&'static str, &str, &str) {
+        fn at<'a>(kind: &'static str, place: &'a Place) -> (&'static str, &'a str, &'a str) {
+            (kind, &place.namespace, &place.name)
+        }
+        match self {
+            Self::Operators(concern) => match concern {
+                OperatorConcern::ServiceVersion(place) | OperatorConcern::Retry(place) => {
+                    at("ClusterServiceVersion", place)
+                }
+                OperatorConcern::Copies(place) => at("copies of ClusterServiceVersion", place),
+                OperatorConcern::Components(place) => at("components of ClusterServiceVersion", place),
+                OperatorConcern::OperatorGroup(place) => at("OperatorGroup", place),
+                OperatorConcern::OperatorCondition(place) => at("OperatorCondition", place),
+                OperatorConcern::Subscription(place) => at("components of Subscription", place),
+                OperatorConcern::InstallPlan(place) => at("components of InstallPlan", place),
+                OperatorConcern::Namespace(name) => ("labels of Namespace", "", name),
+                OperatorConcern::Operator(name) => ("Operator", "", name),
+                OperatorConcern::OlmConfig => ("OLMConfig", "", "cluster"),
+            },
+            Self::Namespace(name) => ("Namespace", "", name),
+            Self::Subscription(place) => at("Subscription", place),
+            Self::Plan(place) => at("InstallPlan", place),
+            Self::Permissions(namespace) => ("permissions of InstallPlans", namespace, ""),
+            Self::Source(place) => at("CatalogSource", place),
+            Self::Definition(name) => ("CustomResourceDefinition", "", name),
+            Self::Discovery => ("discovery", "", ""),
         }
     }
 }
@@ -88,7 +120,7 @@ fn installed_with(world: &World, namespace: &str, name: &str) -> Vec<Thing> {
 
 /// Returns what a definition or an APIService says is served.
 fn offer(object: &Value) -> (Option<&Value>, Vec<(&str, &str)>) {
-    let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
+    let conditions = at(object, "/status/conditions").and_then(Value::as_array);
     let conditions = conditions.into_iter().flatten();
     let conditions = conditions.map(|condition| (text(condition, "/type"), text(condition, "/status")));
     (object.get("spec"), conditions.collect())
@@ -96,11 +128,9 @@ fn offer(object: &Value) -> (Option<&Value>, Vec<(&str, &str)>) {
 
 /// Returns what may have waited for a kind that the API server serves now.
 pub fn waiting(world: &World) -> Vec<Thing> {
-    let versions = world.all(Kind::ClusterServiceVersion);
-    let versions = versions.filter(|version| {
-        matches!(text(version, "/status/phase"), "Pending" | "Failed" | "Succeeded")
-            && text(version, "/status/reason") != "Copied"
-    });
+    let versions = world
+        .originals()
+        .filter(|version| matches!(text(version, "/status/phase"), "Pending" | "Failed" | "Succeeded"));
     let plans = world
         .all(Kind::InstallPlan)
         .filter(|plan| text(plan, "/status/phase") == "Installing");

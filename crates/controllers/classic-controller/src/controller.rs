@@ -4,8 +4,8 @@
 //! What is written is in the picture at once. At rest nothing asks the API server for anything.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use classic::{Decision, Key, Kind};
@@ -15,13 +15,15 @@ use futures_util::FutureExt as _;
 use install_plan::plan::permissions_changed;
 use install_plan::settings::Settings;
 use jiff::Timestamp;
-use service_version::Place;
+use service_version::{Concern, Place, Urgency, urgency};
 use tokio::task::JoinSet;
+use tracing::Instrument as _;
 
-use crate::announcing::Announcer;
+use crate::announcing::Teller;
 use crate::bundles::Bundles;
+use crate::bustle::Bustle;
 use crate::concerns::{Thing, concerns, everything, waiting};
-use crate::discovery::discover;
+use crate::discovery::{discover, discover_groups};
 use crate::manifests::Manifests;
 use crate::metrics::Metrics;
 use crate::picture::{Change, Picture};
@@ -33,12 +35,53 @@ use crate::writing::{WriteError, Writer};
 /// How many things are looked at at the same time: enough to hide the time that the API server takes.
 const WORKERS: usize = 8;
 
-/// How long what the API server serves may change before it is asked: definitions come in groups.
-const DISCOVERY_PAUSE: Duration = Duration::from_millis(50);
+/// How long what the API server serves must not have changed before it is asked: definitions come in groups.
+const DISCOVERY_QUIET: Duration = Duration::from_millis(20);
 
-/// How long the Subscriptions of a namespace may change before they are resolved: who applies several of them at once means
-/// them to be resolved together.
-const RESOLUTION_PAUSE: Duration = Duration::from_millis(100);
+/// How long it is waited for that in all.
+const DISCOVERY_PAUSE: Duration = Duration::from_millis(100);
+
+/// How long the version of the API server and its own kinds are taken to be the same: they change when it is upgraded, and then
+/// so do its groups.
+const DISCOVERY_OF_ALL: Duration = Duration::from_mins(10);
+
+/// How long the Subscriptions of a namespace must not have changed before they are resolved: who applies several of them at
+/// once means them to be resolved together.
+const RESOLUTION_QUIET: Duration = Duration::from_millis(40);
+
+/// How long they are waited for in all: a list of fifty takes about that long to be applied.
+const RESOLUTION_PAUSE: Duration = Duration::from_secs(1);
+
+/// How long a version may change before its copies follow: it goes through its phases in less, and its copies, of which there
+/// may be thousands, need to say only the last of them.
+const COPIES_PAUSE: Duration = Duration::from_millis(200);
+
+/// How long what an Operator lists must not have changed: it has a dozen components, and each of them comes and changes by itself.
+const LIST_QUIET: Duration = Duration::from_millis(250);
+
+/// How long it is waited for that in all.
+const LIST_PAUSE: Duration = Duration::from_secs(5);
+
+/// How long what is only summed up must not have changed: what a Subscription says of its catalogs and its plan, and whose plan
+/// one is. While an operator is installed, each of them changes a dozen times, and nothing waits for it.
+const SUMMARY_QUIET: Duration = Duration::from_millis(100);
+
+/// How long it is waited for that in all.
+const SUMMARY_PAUSE: Duration = Duration::from_secs(2);
+
+/// How long a version must not have been touched that waits for others, while much changes: its account, its roles and its
+/// definition come one after the other, and it is checked once when all are there.
+const WAITING_QUIET: Duration = Duration::from_millis(300);
+
+/// How long it is waited for that in all.
+const WAITING_PAUSE: Duration = Duration::from_millis(1_500);
+
+/// The same for what nobody waits for, while much changes: lists, summaries, and versions that work. What is asked of the API
+/// server for them would keep it from what operators wait for.
+const QUIET_IN_BUSTLE: Duration = Duration::from_secs(2);
+
+/// How long it is waited for that in all.
+const PAUSE_IN_BUSTLE: Duration = Duration::from_secs(10);
 
 /// How soon is tried again when the API server can't be asked at the start.
 const START_PAUSE: Duration = Duration::from_secs(1);
@@ -76,10 +119,22 @@ pub struct Controller {
     office: Arc<Office>,
 }
 
+/// Tells a controller that an image moved, so that catalogs that follow it needn't wait for their next poll.
+#[derive(Clone)]
+pub struct MovedImages(Arc<Office>);
+
+impl MovedImages {
+    /// An image, as CatalogSources name it, stands for something else now.
+    pub fn tell(&self, image: &str) {
+        self.0.sources.image_moved(image);
+    }
+}
+
 /// Hears of changes and has looked at what they concern.
 struct Bell {
     picture: Arc<Picture>,
     queue: Queue<Thing>,
+    bustle: Bustle,
     settings: Settings,
     /// Whether the picture is complete; before that, nothing is looked at.
     is_open: AtomicBool,
@@ -90,6 +145,7 @@ impl Bell {
         if !self.is_open.load(Ordering::Acquire) {
             return;
         }
+        self.bustle.note(Instant::now());
         let things = concerns(&self.picture.look(), change, &self.settings);
         for thing in things {
             self.ring(thing);
@@ -97,12 +153,56 @@ impl Bell {
     }
 
     fn ring(&self, thing: Thing) {
-        match thing {
-            Thing::Discovery => self.queue.add_after(thing, DISCOVERY_PAUSE),
-            Thing::Namespace(_) => self.queue.add_after(thing, RESOLUTION_PAUSE),
-            thing => self.queue.add(thing),
+        match self.patience(&thing) {
+            Patience::None => self.queue.add(thing),
+            Patience::Pause(pause) => self.queue.add_after(thing, pause),
+            Patience::Quiet { quiet, longest } => self.queue.add_when_quiet(thing, quiet, longest),
         }
     }
+
+    /// How long a thing may wait, since it is likely to change again.
+    fn patience(&self, thing: &Thing) -> Patience {
+        let quiet = |quiet, longest| Patience::Quiet { quiet, longest };
+        let is_bustling = || self.bustle.is_high(Instant::now());
+        let summary = |usual, longest| {
+            if is_bustling() {
+                quiet(QUIET_IN_BUSTLE, PAUSE_IN_BUSTLE)
+            } else {
+                quiet(usual, longest)
+            }
+        };
+        match thing {
+            Thing::Discovery => quiet(DISCOVERY_QUIET, DISCOVERY_PAUSE),
+            Thing::Namespace(_) => quiet(RESOLUTION_QUIET, RESOLUTION_PAUSE),
+            Thing::Operators(Concern::Copies(_)) => Patience::Pause(COPIES_PAUSE),
+            Thing::Operators(Concern::Operator(_)) => summary(LIST_QUIET, LIST_PAUSE),
+            Thing::Subscription(_) | Thing::Operators(Concern::InstallPlan(_)) => {
+                summary(SUMMARY_QUIET, SUMMARY_PAUSE)
+            }
+            Thing::Operators(Concern::ServiceVersion(place)) if is_bustling() => {
+                let world = self.picture.look();
+                match urgency(&world, &place.namespace, &place.name) {
+                    Urgency::Moving => Patience::None,
+                    Urgency::Waiting => quiet(WAITING_QUIET, WAITING_PAUSE),
+                    Urgency::Working => quiet(QUIET_IN_BUSTLE, PAUSE_IN_BUSTLE),
+                }
+            }
+            Thing::Operators(Concern::OperatorGroup(_)) if is_bustling() => {
+                quiet(WAITING_QUIET, WAITING_PAUSE)
+            }
+            _ => Patience::None,
+        }
+    }
+}
+
+/// How long a thing waits before it is looked at.
+enum Patience {
+    /// Not at all.
+    None,
+    /// For a time.
+    Pause(Duration),
+    /// Until it didn't change for a time, but not longer than another.
+    Quiet { quiet: Duration, longest: Duration },
 }
 
 /// What all workers share.
@@ -111,10 +211,25 @@ pub(crate) struct Office {
     pub(crate) picture: Arc<Picture>,
     bell: Arc<Bell>,
     pub(crate) writer: Writer,
-    announcer: Announcer,
+    teller: Teller,
     pub(crate) sources: Sources,
     pub(crate) bundles: Bundles,
     pub(crate) metrics: Arc<Metrics>,
+    /// When the API server was last asked for everything that it serves.
+    asked: Mutex<Option<Instant>>,
+}
+
+/// A look that is under way. However it ends, the thing can be looked at again afterwards: who leads no longer is stopped in the
+/// middle of it, and may lead again.
+struct Turn<'a> {
+    queue: &'a Queue<Thing>,
+    thing: Thing,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.queue.done(&self.thing);
+    }
 }
 
 /// When a thing is looked at again.
@@ -133,6 +248,7 @@ impl Controller {
         let bell = Arc::new(Bell {
             picture: Arc::clone(&picture),
             queue: Queue::default(),
+            bustle: Bustle::default(),
             settings: options.settings.clone(),
             is_open: AtomicBool::new(false),
         });
@@ -156,12 +272,13 @@ impl Controller {
                 writer: Writer::new(client.clone(), Arc::clone(&picture), move |change| {
                     of_writes.hear(&change);
                 }),
-                announcer: Announcer::new(client),
+                teller: Teller::new(client),
                 picture,
                 bell,
                 sources,
                 bundles,
                 metrics,
+                asked: Mutex::default(),
                 options,
             }),
         }
@@ -171,7 +288,6 @@ impl Controller {
     pub fn metrics(&self) -> impl Fn() -> String + Send + Sync + 'static {
         let office = Arc::clone(&self.office);
         move || {
-            office.metrics.set_depth(office.bell.queue.depth());
             let ready: Vec<(String, String, bool)> = office
                 .sources
                 .standings()
@@ -181,8 +297,14 @@ impl Controller {
                     (name.namespace, name.name, is_ready)
                 })
                 .collect();
-            office.metrics.text(&office.picture.look(), &ready)
+            let queue = office.bell.queue.reading();
+            office.metrics.text(&office.picture.look(), queue, &ready)
         }
+    }
+
+    /// Returns where those who know that an image moved can say so.
+    pub fn moved_images(&self) -> MovedImages {
+        MovedImages(Arc::clone(&self.office))
     }
 
     /// Returns what answers about packages; it knows what this controller knows.
@@ -198,6 +320,8 @@ impl Controller {
             () = stop => {}
         }
         tasks.shutdown().await;
+        // Who runs again begins with an incomplete picture again.
+        self.office.bell.is_open.store(false, Ordering::Release);
         self.office.sources.stop();
     }
 
@@ -218,12 +342,16 @@ impl Controller {
         for thing in things {
             office.bell.ring(thing);
         }
+        let of_events = Arc::clone(office);
+        tasks.spawn(async move { of_events.teller.run(&of_events.bell.bustle).await });
         for _ in 0..WORKERS {
             let office = Arc::clone(office);
             tasks.spawn(async move {
                 loop {
                     let thing = office.bell.queue.next().await;
                     office.look_at(thing).await;
+                    // A look that waits for nothing would otherwise keep its thread from those who do.
+                    tokio::task::yield_now().await;
                 }
             });
         }
@@ -260,8 +388,14 @@ impl Office {
     async fn look_at(self: &Arc<Self>, thing: Thing) {
         let begin = Instant::now();
         self.metrics.of(&thing).begin();
-        let looking = AssertUnwindSafe(self.look(&thing)).catch_unwind();
         let queue = &self.bell.queue;
+        let _turn = Turn {
+            queue,
+            thing: thing.clone(),
+        };
+        let (kind, namespace, name) = thing.subject();
+        let span = tracing::info_span!(target: "baton::work", "reconcile", kind, namespace, name);
+        let looking = AssertUnwindSafe(self.look(&thing).instrument(span)).catch_unwind();
         let outcome = match looking.await {
             Ok(Again::WhenChanged) => {
                 queue.forget_failures(&thing);
@@ -287,7 +421,6 @@ impl Office {
             }
         };
         self.metrics.of(&thing).end(outcome, begin.elapsed());
-        queue.done(&thing);
     }
 
     async fn look(self: &Arc<Self>, thing: &Thing) -> Again {
@@ -319,10 +452,17 @@ impl Office {
 
     /// Asks what the API server serves; if that is new, those are looked at that may have waited for it.
     async fn discover(&self) -> Result<(), kube::Error> {
-        let offer = discover(&self.options.client).await?;
-        if self.picture.serves(offer.served, offer.server_version)
-            && self.bell.is_open.load(Ordering::Acquire)
-        {
+        let asked = *self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_recent = asked.is_some_and(|asked| asked.elapsed() < DISCOVERY_OF_ALL);
+        let is_new = if is_recent {
+            let groups = discover_groups(&self.options.client).await?;
+            self.picture.groups_serve(groups)
+        } else {
+            let offer = discover(&self.options.client).await?;
+            *self.asked.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+            self.picture.serves(offer.served, offer.server_version)
+        };
+        if is_new && self.bell.is_open.load(Ordering::Acquire) {
             let waiting = waiting(&self.picture.look());
             for thing in waiting {
                 self.ring(thing);
@@ -333,21 +473,33 @@ impl Office {
 
     /// Makes the writes of a decision in their order, and tells its notices.
     pub(crate) async fn carry_out(&self, decision: &Decision) -> Again {
+        if !decision.writes.is_empty() {
+            let span = tracing::info_span!(target: "baton::work", "apply", writes = decision.writes.len());
+            if let Err(fault) = self.make_writes(decision).instrument(span).await {
+                return failed(&fault);
+            }
+        }
+        self.conclude(decision)
+    }
+
+    async fn make_writes(&self, decision: &Decision) -> Result<(), WriteError> {
+        for write in &decision.writes {
+            self.writer.write(write, None).await?;
+        }
+        Ok(())
+    }
+
+    /// Tells the notices of a decision whose writes were made; returns when to look again.
+    pub(crate) fn conclude(&self, decision: &Decision) -> Again {
         if let Some(trouble) = &decision.trouble {
             tracing::debug!(trouble, "it can't go on");
         }
-        for write in &decision.writes {
-            match self.writer.write(write, None).await {
-                Ok(_) => {}
-                Err(fault) => return failed(&fault),
-            }
-        }
-        self.tell(decision).await;
+        self.tell(decision);
         decision.look_again_after.map_or(Again::WhenChanged, Again::After)
     }
 
-    /// Tells the notices of a decision.
-    pub(crate) async fn tell(&self, decision: &Decision) {
+    /// Has the notices of a decision told.
+    fn tell(&self, decision: &Decision) {
         for notice in &decision.notices {
             let uid = {
                 let world = self.picture.look();
@@ -356,7 +508,7 @@ impl Office {
                     kind.and_then(|kind| world.get(kind, &notice.about.namespace, &notice.about.name));
                 known.map(|known| apply::object::text(known, "/metadata/uid").to_owned())
             };
-            self.announcer.tell(notice, &uid.unwrap_or_default()).await;
+            self.teller.take(notice, uid);
         }
     }
 }

@@ -31,6 +31,16 @@ pub async fn discover(client: &Client) -> Result<Offer, kube::Error> {
     })
 }
 
+/// Asks the API server for the kinds of its groups alone, in one request: only those come and go while it runs.
+///
+/// # Errors
+///
+/// If it can't be asked.
+pub async fn discover_groups(client: &Client) -> Result<BTreeSet<GroupVersionKind>, kube::Error> {
+    let groups = client.list_api_groups_aggregated().await?;
+    Ok(kinds(&groups).into_iter().collect())
+}
+
 fn kinds(list: &APIGroupDiscoveryList) -> Vec<GroupVersionKind> {
     let mut kinds = Vec::new();
     for group in &list.items {

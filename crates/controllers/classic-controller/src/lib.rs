@@ -17,6 +17,7 @@
 
 pub mod announcing;
 pub mod bundles;
+mod bustle;
 pub mod concerns;
 pub mod controller;
 pub mod discovery;

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use apply::object::{label, text};
-use classic::keys::COPIED_FROM;
+use apply::object::text;
 use classic::{Kind, World};
 use duty::metrics::{LoopMetrics, head, loops_text, queues_text};
+use duty::queue::Reading;
 use serde_json::Value;
 use service_version::Concern;
 
@@ -26,7 +26,6 @@ pub struct Metrics {
     subscriptions: LoopMetrics,
     plans: LoopMetrics,
     sources: LoopMetrics,
-    depth: AtomicUsize,
     upgrades: AtomicU64,
     warnings: AtomicU64,
     snapshots: AtomicU64,
@@ -51,18 +50,16 @@ impl Metrics {
                 Concern::ServiceVersion(_) | Concern::Retry(_) | Concern::Copies(_) => &self.versions,
                 Concern::OperatorGroup(_) | Concern::Namespace(_) | Concern::OlmConfig => &self.groups,
                 Concern::OperatorCondition(_) => &self.conditions,
-                Concern::Operator(_) | Concern::Subscription(_) | Concern::Components(_) => &self.operators,
+                Concern::Operator(_)
+                | Concern::Subscription(_)
+                | Concern::InstallPlan(_)
+                | Concern::Components(_) => &self.operators,
             },
             Thing::Namespace(_) | Thing::Discovery => &self.namespaces,
             Thing::Subscription(_) => &self.subscriptions,
             Thing::Plan(_) | Thing::Permissions(_) | Thing::Definition(_) => &self.plans,
             Thing::Source(_) => &self.sources,
         }
-    }
-
-    /// Says how much waits for a worker.
-    pub fn set_depth(&self, depth: usize) {
-        self.depth.store(depth, Ordering::Relaxed);
     }
 
     /// Counts a version that is being replaced.
@@ -95,7 +92,7 @@ impl Metrics {
     }
 
     /// Writes everything in the text format of Prometheus.
-    pub fn text(&self, world: &World, ready: &[(String, String, bool)]) -> String {
+    pub fn text(&self, world: &World, queue: Reading, ready: &[(String, String, bool)]) -> String {
         let loops = [
             ("clusterserviceversions", &self.versions),
             ("operatorgroups", &self.groups),
@@ -106,8 +103,7 @@ impl Metrics {
             ("installplans", &self.plans),
             ("catalogsources", &self.sources),
         ];
-        let mut out =
-            loops_text(&loops) + &queues_text(&[("classic-controller", self.depth.load(Ordering::Relaxed))]);
+        let mut out = loops_text(&loops) + &queues_text(&[("classic-controller", queue)]);
         counts(&mut out, world);
         versions(&mut out, world);
         subscriptions(&mut out, world);
@@ -189,14 +185,11 @@ fn escaped(text: &str) -> String {
 }
 
 fn counts(out: &mut String, world: &World) {
-    let versions = world
-        .all(Kind::ClusterServiceVersion)
-        .filter(|object| label(object, COPIED_FROM).is_none());
     for (name, help, count) in [
         (
             "csv_count",
             "Number of CSVs successfully registered",
-            versions.count(),
+            world.originals().count(),
         ),
         (
             "install_plan_count",
@@ -228,18 +221,16 @@ fn versions(out: &mut String, world: &World) {
             escaped(text(object, "/spec/version"))
         )
     };
-    let own = || {
-        world
-            .all(Kind::ClusterServiceVersion)
-            .filter(|object| label(object, COPIED_FROM).is_none())
-    };
     head(out, "csv_succeeded", "gauge", "Successful CSV install");
-    for object in own() {
+    for object in world.originals() {
         let value = u8::from(text(object, "/status/phase") == "Succeeded");
         writeln!(out, "csv_succeeded{{{}}} {value}", of(object)).ok();
     }
     head(out, "csv_abnormal", "gauge", "CSV is not installed");
-    for object in own().filter(|object| text(object, "/status/phase") != "Succeeded") {
+    for object in world
+        .originals()
+        .filter(|object| text(object, "/status/phase") != "Succeeded")
+    {
         writeln!(
             out,
             "csv_abnormal{{{},phase=\"{}\",reason=\"{}\"}} 1",
@@ -292,7 +283,11 @@ mod tests {
         let metrics = Metrics::default();
         metrics.resolved(true, Duration::from_millis(250));
         metrics.upgrade_begun();
-        let text = metrics.text(&world, &[("n".to_owned(), "c".to_owned(), true)]);
+        let text = metrics.text(
+            &world,
+            Reading::default(),
+            &[("n".to_owned(), "c".to_owned(), true)],
+        );
         for line in [
             "csv_count 1",
             "csv_succeeded{namespace=\"n\",name=\"a\",version=\"1.0.0\"} 0",

@@ -50,6 +50,13 @@ struct State {
 const MAX_GONE: usize = 10_000;
 
 impl State {
+    /// Returns whether an object is newer than what is known of it, and not one that is gone.
+    fn lacks(&self, key: &Key, object: &Value) -> bool {
+        let known = self.world.get(key.kind, &key.namespace, &key.name);
+        let is_known = known.is_some_and(|known| version(known) >= version(object) && version(object) != 0);
+        !is_known && !self.gone.contains(text(object, "/metadata/uid"))
+    }
+
     fn remember_gone(&mut self, identity: &str) {
         if identity.is_empty() || !self.gone.insert(identity.to_owned()) {
             return;
@@ -83,13 +90,13 @@ impl Picture {
     /// Takes an object as it is now; none if what is known of it is as new, or if it is none that is looked at.
     pub fn take(&self, object: Value) -> Option<Change> {
         let key = Key::of(&object)?;
-        let object = pruned(key.kind, object)?;
-        let mut state = self.writing();
-        if state.gone.contains(text(&object, "/metadata/uid")) {
+        // Watches bring what was written here once more, and pruning may take longer than to see that.
+        if !self.reading().lacks(&key, &object) {
             return None;
         }
-        let known = state.world.get(key.kind, &key.namespace, &key.name);
-        if known.is_some_and(|known| version(known) >= version(&object) && version(&object) != 0) {
+        let object = pruned(key.kind, object)?;
+        let mut state = self.writing();
+        if !state.lacks(&key, &object) {
             return None;
         }
         let before = state.world.put(object);
@@ -165,6 +172,16 @@ impl Picture {
         world.server_version = server_version;
         is_new
     }
+
+    /// Keeps which kinds the groups of the API server have, beside those without a group; returns whether that is new.
+    pub fn groups_serve(&self, mut served: BTreeSet<GroupVersionKind>) -> bool {
+        let mut state = self.writing();
+        let world = &mut state.world;
+        served.extend(world.served.iter().filter(|kind| kind.group.is_empty()).cloned());
+        let is_new = world.served != served;
+        world.served = served;
+        is_new
+    }
 }
 
 /// A look at the picture.
@@ -231,6 +248,20 @@ mod tests {
             "an answer that comes late"
         );
         assert_eq!(known(&picture), None);
+    }
+
+    #[test]
+    fn kinds_without_a_group_stay_while_groups_come_and_go() {
+        let kind = |group: &str, kind: &str| GroupVersionKind {
+            group: group.to_owned(),
+            version: "v1".to_owned(),
+            kind: kind.to_owned(),
+        };
+        let picture = Picture::default();
+        picture.serves([kind("", "Pod"), kind("old", "A")].into(), "v1.36.3".to_owned());
+        assert!(picture.groups_serve([kind("new", "B")].into()));
+        assert!(!picture.groups_serve([kind("new", "B")].into()));
+        assert_eq!(picture.look().served, [kind("", "Pod"), kind("new", "B")].into());
     }
 
     #[test]

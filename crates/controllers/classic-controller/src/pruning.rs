@@ -80,15 +80,9 @@ fn prune_definition(object: &mut Value) {
     }
 }
 
-/// Returns whether an object lacks what was pruned, so that it must not be written as a whole.
-pub fn is_pruned_definition(object: &Value) -> bool {
-    let versions = object.pointer("/spec/versions").and_then(Value::as_array);
-    object.get("kind").and_then(Value::as_str) == Some("CustomResourceDefinition")
-        && versions.is_some_and(|versions| versions.iter().any(|version| version.get("schema").is_none()))
-}
-
 #[cfg(test)]
 mod tests {
+    use classic::definitions::lacks_schemas;
     use serde_json::json;
 
     use super::*;
@@ -109,9 +103,9 @@ mod tests {
             "kind": "CustomResourceDefinition", "metadata": {},
             "spec": {"versions": [{"name": "v1", "schema": {}}]},
         });
-        assert!(!is_pruned_definition(&definition));
+        assert!(!lacks_schemas(&definition));
         let kept = pruned(Kind::CustomResourceDefinition, definition).expect("kept");
-        assert!(is_pruned_definition(&kept));
+        assert!(lacks_schemas(&kept));
     }
 
     #[test]
@@ -125,10 +119,11 @@ mod tests {
     fn a_copy_is_kept_without_its_content() {
         let copy = json!({
             "kind": "ClusterServiceVersion", "spec": {}, "status": {},
-            "metadata": {"name": "a", "labels": {COPIED_FROM: "n"}, "annotations": {"a": "b"}},
+            "metadata": {"name": "a", "labels": {COPIED_FROM: "n"}, "annotations": {"olm.a": "b", "alm-examples": "[]"}},
         });
         let kept = pruned(Kind::ClusterServiceVersion, copy).expect("kept");
         assert_eq!((kept.get("spec"), kept.get("status")), (None, None));
-        assert_eq!(kept["metadata"]["annotations"]["a"], "b");
+        assert_eq!(kept["metadata"]["annotations"]["olm.a"], "b");
+        assert_eq!(kept["metadata"]["annotations"].get("alm-examples"), None);
     }
 }

@@ -10,17 +10,21 @@ pub mod config_map;
 pub mod content;
 pub mod image;
 pub mod link;
+pub mod proxy;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
+use ::image::reference::Reference;
+use install_plan::source::Told;
 use jiff::Timestamp;
+use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 use content::{Content, ContentError};
-use image::Images;
+use image::{Images, Pulled};
 use link::Link;
 
 /// How long reading a catalog may take, as upstream has it.
@@ -71,6 +75,11 @@ pub enum Wish {
         /// Its version.
         version: String,
     },
+    /// Nothing, until there is a ConfigMap of this name in the namespace of the catalog.
+    MissingConfigMap {
+        /// Its name.
+        name: String,
+    },
 }
 
 /// The state of a connection, in the words of gRPC.
@@ -110,10 +119,14 @@ pub struct Standing {
     pub content: Result<Arc<Content>, ContentError>,
     /// The image by digest, for those that come from one.
     pub image: Option<String>,
+    /// Who signed the image; none where nobody had to.
+    pub signature: Option<String>,
     /// When the registry was last asked.
     pub polled: Option<Timestamp>,
     /// Counts the contents, so that whoever has seen one knows that another came.
     pub edition: u64,
+    /// What was said of it in its status last.
+    pub told: Option<Told>,
 }
 
 /// Called when a catalog stands differently, and with whether what is known of its content is new.
@@ -128,6 +141,8 @@ pub struct Sources {
 struct Task {
     wish: Wish,
     running: AbortHandle,
+    /// Has the task look at once whether its image moved.
+    moved: Arc<Notify>,
 }
 
 impl Drop for Task {
@@ -163,7 +178,9 @@ impl Sources {
         if tasks.get(name).is_some_and(|task| task.wish == *wish) {
             return;
         }
-        let mut before = self.shared.standing(name);
+        let before = self.shared.standing(name);
+        // What a ConfigMap held that is gone is gone with it.
+        let mut before = before.filter(|_| !matches!(wish, Wish::MissingConfigMap { .. }));
         // What it held stays in use until the new place was read.
         if let Some(before) = &mut before {
             before.wish = wish.clone();
@@ -178,13 +195,17 @@ impl Sources {
                 name: name.name.clone(),
             }),
             image: None,
+            signature: None,
             polled: None,
             edition: 0,
+            told: None,
         });
         self.shared.set(name, standing);
+        let moved = Arc::new(Notify::new());
         let running = Running {
             shared: Arc::clone(&self.shared),
             name: name.clone(),
+            moved: Arc::clone(&moved),
         };
         let wished = wish.clone();
         let running = tokio::spawn(async move { running.run(wished).await }).abort_handle();
@@ -193,8 +214,27 @@ impl Sources {
             Task {
                 wish: wish.clone(),
                 running,
+                moved,
             },
         );
+    }
+
+    /// Polls the catalogs of an image that stands for something else now, as far as they follow it.
+    pub fn image_moved(&self, image: &str) {
+        let named = |text: &str| Reference::parse(text).ok().map(|reference| reference.or_latest());
+        let image = named(image);
+        let tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        for task in tasks.values() {
+            if let Wish::Image {
+                reference,
+                every: Some(_),
+                ..
+            } = &task.wish
+                && named(reference) == image
+            {
+                task.moved.notify_one();
+            }
+        }
     }
 
     /// Looks after a catalog no longer.
@@ -213,6 +253,18 @@ impl Sources {
     /// Looks after no catalog any more.
     pub fn stop(&self) {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// Remembers what was said of a catalog in its status.
+    pub fn told(&self, name: &SourceName, told: Told) {
+        let mut standings = self
+            .shared
+            .standings
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(standing) = standings.get_mut(name) {
+            standing.told = Some(told);
+        }
     }
 
     /// Returns how a catalog stands; none if nobody looks after it.
@@ -247,6 +299,7 @@ impl Shared {
 struct Running {
     shared: Arc<Shared>,
     name: SourceName,
+    moved: Arc<Notify>,
 }
 
 /// How long to wait, longer with each failure.
@@ -273,6 +326,7 @@ impl Running {
                 every,
             } => self.follow_image(&reference, &secrets, every).await,
             Wish::ConfigMap { name, .. } => self.read_config_map(&name).await,
+            Wish::MissingConfigMap { name } => self.wait_for_config_map(&name).await,
         }
     }
 
@@ -298,8 +352,23 @@ impl Running {
         (self.shared.heed)(&self.name, is_new);
     }
 
-    fn become_state(&self, connectivity: Connectivity) {
-        self.update(|standing| standing.connectivity = connectivity);
+    /// Says that a connection is tried. What failed goes on failing until it works, as in Go's gRPC: nobody wants to be told of
+    /// each try.
+    fn connecting(&self) {
+        self.update(|standing| {
+            if standing.connectivity != Connectivity::TransientFailure {
+                standing.connectivity = Connectivity::Connecting;
+            }
+        });
+    }
+
+    /// Says that a connection that worked is lost.
+    fn lost(&self) {
+        self.update(|standing| {
+            if standing.connectivity == Connectivity::Ready {
+                standing.connectivity = Connectivity::Idle;
+            }
+        });
     }
 
     /// Keeps new content, or why there is none; content that is known stays while a server is away.
@@ -320,11 +389,11 @@ impl Running {
     async fn follow_server(&self, address: &str) {
         let mut patience = Patience::default();
         loop {
-            self.become_state(Connectivity::Connecting);
+            self.connecting();
             match Link::open(address).await {
                 Ok(mut link) => {
                     self.keep_reading(&mut link, &mut patience).await;
-                    self.become_state(Connectivity::Idle);
+                    self.lost();
                 }
                 Err(fault) => {
                     self.take(Err(ContentError::Bundles(fault)));
@@ -364,16 +433,24 @@ impl Running {
         let mut known: Option<String> = None;
         loop {
             if known.is_none() {
-                self.become_state(Connectivity::Connecting);
+                self.connecting();
             }
             let pause = match self.pull(reference, secrets, known.as_deref()).await {
                 Ok(pulled) => {
                     patience = Patience::default();
                     let now = Timestamp::now();
-                    if let Some((digest, content)) = pulled {
-                        self.update(|standing| standing.image = Some(digest.clone()));
+                    if let Some(Pulled {
+                        image,
+                        content,
+                        signature,
+                    }) = pulled
+                    {
+                        self.update(|standing| {
+                            standing.image = Some(image.clone());
+                            standing.signature = signature;
+                        });
                         self.take(Ok(content));
-                        known = Some(digest);
+                        known = Some(image);
                     }
                     if every.is_some() {
                         self.update(|standing| standing.polled = Some(now));
@@ -391,7 +468,10 @@ impl Running {
                 }
             };
             match pause {
-                Some(pause) => tokio::time::sleep(pause).await,
+                Some(pause) => tokio::select! {
+                    () = tokio::time::sleep(pause) => {}
+                    () = self.moved.notified() => {}
+                },
                 None => std::future::pending().await,
             }
         }
@@ -402,7 +482,7 @@ impl Running {
         reference: &str,
         secrets: &[String],
         known: Option<&str>,
-    ) -> Result<Option<(String, Content)>, String> {
+    ) -> Result<Option<Pulled>, String> {
         let Some(images) = &self.shared.images else {
             return Err("images can't be pulled here; give the address of a server instead".to_owned());
         };
@@ -412,13 +492,26 @@ impl Running {
 
     async fn read_config_map(&self, name: &str) {
         let mut patience = Patience::default();
-        self.become_state(Connectivity::Connecting);
+        self.connecting();
         loop {
             let content = config_map::read(&self.shared.client, &self.name, name).await;
             if self.take(content) {
                 // A change of the ConfigMap is another wish.
                 std::future::pending::<()>().await;
             }
+            tokio::time::sleep(patience.pause()).await;
+        }
+    }
+
+    /// Tells when a ConfigMap is there: the watch on ConfigMaps is one on those with a label, which it doesn't have yet.
+    async fn wait_for_config_map(&self, name: &str) {
+        let mut patience = Patience::default();
+        while config_map::comes_and_goes(&self.shared.client, &self.name, name, || {
+            (self.shared.heed)(&self.name, false);
+        })
+        .await
+        .is_err()
+        {
             tokio::time::sleep(patience.pause()).await;
         }
     }

@@ -6,14 +6,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use apply::object::{label, text};
+use apply::unmanaged::Unmanaged;
 use classic::keys::{COPIED_FROM, MANAGED};
 use classic::{Key, Kind};
 use futures_util::{Stream, TryStreamExt as _};
-use kube::api::{Api, ApiResource, DynamicObject};
+use kube::api::{Api, ApiResource};
 use kube::core::GroupVersionKind;
 use kube::runtime::watcher::{self, Event};
 use kube::runtime::{WatchStreamExt as _, watcher as watch};
-use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::watch as signal;
 use tokio::task::JoinSet;
@@ -108,7 +108,7 @@ struct Feed {
 
 impl Feed {
     async fn run(mut self, client: kube::Client) {
-        let objects: Api<DynamicObject> = Api::all_with(client, &resource(self.subject.kind));
+        let objects: Api<Unmanaged> = Api::all_with(client, &resource(self.subject.kind));
         let mut config = watcher::Config::default();
         if let Some(labels) = self.subject.labels() {
             config = config.labels(&labels);
@@ -119,7 +119,7 @@ impl Feed {
         self.follow(watch(objects, config).default_backoff()).await;
     }
 
-    async fn follow<K: Serialize>(&mut self, events: impl Stream<Item = Result<Event<K>, watcher::Error>>) {
+    async fn follow(&mut self, events: impl Stream<Item = Result<Event<Unmanaged>, watcher::Error>>) {
         let mut events = std::pin::pin!(events);
         loop {
             match events.try_next().await {
@@ -132,14 +132,14 @@ impl Feed {
         }
     }
 
-    fn take<K: Serialize>(&mut self, event: Event<K>) {
+    fn take(&mut self, event: Event<Unmanaged>) {
         match event {
             Event::Apply(object) => {
-                let change = self.object(&object).and_then(|object| self.picture.take(object));
+                let change = self.object(object).and_then(|object| self.picture.take(object));
                 self.heed(change);
             }
             Event::Delete(object) => {
-                let change = self.object(&object).and_then(|object| self.gone(&object));
+                let change = self.object(object).and_then(|object| self.gone(&object));
                 self.heed(change);
             }
             Event::Init => {
@@ -150,7 +150,7 @@ impl Feed {
                 self.list = Some((present, BTreeSet::new()));
             }
             Event::InitApply(object) => {
-                let Some(object) = self.object(&object) else {
+                let Some(object) = self.object(object) else {
                     return;
                 };
                 if let (Some((_, listed)), Some(key)) = (&mut self.list, Key::of(&object)) {
@@ -189,8 +189,8 @@ impl Feed {
     }
 
     /// Returns an object as it is written; lists leave out what they are lists of.
-    fn object<K: Serialize>(&self, object: &K) -> Option<Value> {
-        let mut object = serde_json::to_value(object).ok()?;
+    fn object(&self, seen: Unmanaged) -> Option<Value> {
+        let mut object = seen.object;
         let naming = self.subject.kind.naming();
         let fields = object.as_object_mut()?;
         fields.insert("apiVersion".to_owned(), naming.api_version.into());

@@ -1,9 +1,13 @@
 //! One write: a request in the name of whoever shall make it, its answer, and what the server warns of.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use apply::object::{ObjectId, text};
+use apply::object::{ObjectId, at, text};
 use apply::served::{Kinds, Served, Unfound};
+use apply::unmanaged::Unmanaged;
+use classic::copied::is_marked_as_copy;
+use classic::definitions::lacks_schemas;
 use classic::{Key, ServiceAccount, Write};
 use http::{HeaderName, HeaderValue, Request};
 use http_body_util::BodyExt as _;
@@ -14,7 +18,6 @@ use kube::core::Status;
 use serde_json::Value;
 
 use crate::picture::{Change, Picture};
-use crate::pruning::is_pruned_definition;
 
 /// The name under which fields are written.
 const FIELD_MANAGER: &str = "olm";
@@ -211,7 +214,11 @@ impl Attempt<'_> {
 
     async fn create(&self, object: &Value, or_update: bool) -> Result<Written, WriteError> {
         let id = ObjectId::of(object);
-        let request = self.address(&id).await?.create(&post(), body(object)?);
+        let mut request = self.address(&id).await?.create(&post(), body(object)?);
+        // What it is a copy of went through that, and nobody would read the warnings.
+        if is_marked_as_copy(object) {
+            request = request.and_then(without_field_validation);
+        }
         match self.send(&id, request).await {
             Ok((made, warnings)) => {
                 self.writer.take(&made);
@@ -240,7 +247,7 @@ impl Attempt<'_> {
         if self.account.is_none() && self.writer.is_so_already(object, false) {
             return Ok(Written::default());
         }
-        if is_pruned_definition(object) {
+        if lacks_schemas(object) {
             return Err(WriteError::Partial(text(object, "/metadata/name").to_owned()));
         }
         let id = ObjectId::of(object);
@@ -257,18 +264,20 @@ impl Attempt<'_> {
             return Ok(Written::default());
         }
         let id = ObjectId::of(object);
-        let object = self.versioned(&id, object).await?;
+        let object = status_alone(object);
+        let object = self.versioned(&id, &object).await?;
         let address = self.address(&id).await?;
         let request = address.replace_subresource("status", &id.name, &post(), body(&object)?);
-        self.written(&id, request).await
+        self.written(&id, request.and_then(without_field_validation))
+            .await
     }
 
     /// Returns an object with its version; servers take no update of a custom resource without one.
-    async fn versioned(&self, id: &ObjectId, object: &Value) -> Result<Value, WriteError> {
-        let mut object = object.clone();
+    async fn versioned<'a>(&self, id: &ObjectId, object: &'a Value) -> Result<Cow<'a, Value>, WriteError> {
+        let mut object = Cow::Borrowed(object);
         if text(&object, "/metadata/resourceVersion").is_empty() {
             let there = self.get(id).await?;
-            object["metadata"]["resourceVersion"] = text(&there, "/metadata/resourceVersion").into();
+            object.to_mut()["metadata"]["resourceVersion"] = text(&there, "/metadata/resourceVersion").into();
         }
         Ok(object)
     }
@@ -370,9 +379,9 @@ impl Attempt<'_> {
             .map_err(|fault| WriteError::Request(fault.to_string()))?;
         let body = body.to_bytes();
         if parts.status.is_success() {
-            let object = serde_json::from_slice(&body)
+            let answer: Unmanaged = serde_json::from_slice(&body)
                 .map_err(|fault| WriteError::Unanswered(kube::Error::SerdeError(fault)))?;
-            return Ok((object, warnings(&parts.headers)));
+            return Ok((answer.object, warnings(&parts.headers)));
         }
         let status: Status = serde_json::from_slice(&body).unwrap_or_else(|_| {
             Status::failure(&String::from_utf8_lossy(&body), "").with_code(parts.status.as_u16())
@@ -389,7 +398,7 @@ impl Attempt<'_> {
 }
 
 fn is_gone(object: &Value) -> bool {
-    let finalizers = object.pointer("/metadata/finalizers").and_then(Value::as_array);
+    let finalizers = at(object, "/metadata/finalizers").and_then(Value::as_array);
     text(object, "/kind") != "Namespace"
         && !text(object, "/metadata/deletionTimestamp").is_empty()
         && finalizers.is_none_or(Vec::is_empty)
@@ -408,6 +417,31 @@ fn post() -> PostParams {
         dry_run: false,
         field_manager: Some(FIELD_MANAGER.to_owned()),
     }
+}
+
+/// Returns what servers take of an object whose status is written: they keep everything else as it is, and what they don't
+/// get they needn't read, prune and compare. Most of a version is its specification.
+fn status_alone(object: &Value) -> Value {
+    let identity = ["name", "namespace", "uid", "resourceVersion"];
+    let identity = identity.iter().filter_map(|field| {
+        let value = object.get("metadata")?.get(field)?;
+        Some(((*field).to_owned(), value.clone()))
+    });
+    let fields = ["apiVersion", "kind", "status"].into_iter();
+    let fields = fields.filter_map(|field| Some((field.to_owned(), object.get(field)?.clone())));
+    let metadata = ("metadata".to_owned(), Value::Object(identity.collect()));
+    Value::Object(fields.chain([metadata]).collect())
+}
+
+/// Spares the server the search for fields that are unknown or there twice, which is a second reading of the whole object.
+fn without_field_validation(mut request: Request<Vec<u8>>) -> Built {
+    let uri = request.uri();
+    let separator = if uri.query().is_some() { '&' } else { '?' };
+    let asked = format!("{uri}{separator}fieldValidation=Ignore");
+    *request.uri_mut() = asked
+        .parse()
+        .map_err(|fault: http::uri::InvalidUri| kube::core::request::Error::BuildRequest(fault.into()))?;
+    Ok(request)
 }
 
 fn body(object: &Value) -> Result<Vec<u8>, WriteError> {
@@ -450,6 +484,8 @@ fn warnings(headers: &http::HeaderMap) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -461,6 +497,38 @@ mod tests {
         );
         headers.append(http::header::WARNING, HeaderValue::from_static("199 - \"other\""));
         assert_eq!(warnings(&headers), [r#"policy/v1beta1 "X" is deprecated"#]);
+    }
+
+    #[test]
+    fn a_status_is_written_without_what_it_is_the_status_of() {
+        let object = json!({
+            "apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion",
+            "metadata": {"name": "v", "namespace": "n", "uid": "u", "resourceVersion": "1", "labels": {"a": "b"}},
+            "spec": {"version": "1.0.0"},
+            "status": {"phase": "Pending"},
+        });
+        let mut expected = object.clone();
+        expected.as_object_mut().expect("an object").remove("spec");
+        expected["metadata"]
+            .as_object_mut()
+            .expect("an object")
+            .remove("labels");
+        assert_eq!(status_alone(&object), expected);
+    }
+
+    #[test]
+    fn a_server_may_be_spared_the_validation_of_fields() {
+        for (asked, expected) in [
+            ("/apis/a/b", "/apis/a/b?fieldValidation=Ignore"),
+            (
+                "/apis/a/b?&fieldManager=olm",
+                "/apis/a/b?&fieldManager=olm&fieldValidation=Ignore",
+            ),
+        ] {
+            let request = Request::get(asked).body(Vec::new()).expect("a request");
+            let request = without_field_validation(request).expect("a request");
+            assert_eq!(request.uri().to_string(), expected);
+        }
     }
 
     #[test]

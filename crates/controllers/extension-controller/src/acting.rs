@@ -100,12 +100,50 @@ impl Actor<'_> {
         Ok(())
     }
 
+    /// Deletes a revision, and its Secrets where nothing holds it any more.
+    ///
+    /// The garbage collector would get to the Secrets too, but it may take many minutes where it first heard of a revision
+    /// before it knew of the kind.
     async fn delete(&self, name: &str) -> Result<(), ActError> {
         let object_sets: Api<ClusterObjectSet> = Api::all(self.client.clone());
+        let known = self.index.object_set(name);
         match object_sets.delete(name, &DeleteParams::background()).await {
-            Err(fault) if !is_not_found(&fault) => Err(ActError::Collect(fault)),
-            _ => Ok(()),
+            Ok(answer) if answer.is_left() => return Ok(()),
+            Err(fault) if !is_not_found(&fault) => return Err(ActError::Collect(fault)),
+            _ => {}
         }
+        match known {
+            Some(gone) => self.delete_secrets_of(&gone).await.map_err(ActError::Collect),
+            None => Ok(()),
+        }
+    }
+
+    /// Deletes the Secrets that belong to a revision which is gone, and to nobody else.
+    async fn delete_secrets_of(&self, gone: &ClusterObjectSet) -> Result<(), kube::Error> {
+        let secrets: Api<Secret> = Api::namespaced(self.client.clone(), self.system_namespace);
+        for secret in self.secrets_for(&secrets, gone.name()).await? {
+            let owners = secret.metadata.owner_references.as_deref().unwrap_or_default();
+            // Another life of the revision may have Secrets of the same names.
+            if let [owner] = owners
+                && Some(&owner.uid) == gone.metadata.uid.as_ref()
+            {
+                self.delete_secret(&secrets, &secret).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the Secrets that were made for the revision of a name.
+    async fn secrets_for(
+        &self,
+        secrets: &Api<Secret>,
+        revision: &str,
+    ) -> Result<Vec<PartialObjectMeta<Secret>>, kube::Error> {
+        let of_revision = format!("{}={revision}", keys::REVISION_NAME);
+        let found = secrets
+            .list_metadata(&ListParams::default().labels(&of_revision))
+            .await?;
+        Ok(found.items)
     }
 
     /// Makes a revision.
@@ -186,12 +224,8 @@ impl Actor<'_> {
             .map(|reference| reference.name.as_str())
             .collect();
         let secrets: Api<Secret> = Api::namespaced(self.client.clone(), self.system_namespace);
-        let of_revision = format!("{}={}", keys::REVISION_NAME, object_set.name());
-        let found = secrets
-            .list_metadata(&ListParams::default().labels(&of_revision))
-            .await?;
         let owner = revision_owner(object_set);
-        for secret in &found.items {
+        for secret in &self.secrets_for(&secrets, object_set.name()).await? {
             let name = secret.metadata.name.as_deref().unwrap_or_default();
             if !used.contains(name) {
                 self.delete_secret(&secrets, secret).await?;
@@ -330,4 +364,83 @@ fn whole(status: &api::cluster_extension::ClusterExtensionStatus) -> Value {
         "install": status.install,
         "activeRevisions": status.active_revisions,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::sync::{Arc, Mutex};
+
+    use http::{Method, Request, Response};
+    use kube::client::Body;
+
+    use super::*;
+
+    /// A server that has Secrets of revision `a-1`; returns what is deleted there along with the way to it.
+    fn server(holds_revision: bool) -> (kube::Client, Arc<Mutex<Vec<String>>>) {
+        let deleted = Arc::new(Mutex::new(Vec::new()));
+        let noted = Arc::clone(&deleted);
+        let secret = |name: &str, owner: Value| json!({"metadata": {"name": name, "ownerReferences": owner}});
+        let owner =
+            |uid: &str| json!({"apiVersion": "v1", "kind": "ClusterObjectSet", "name": "a-1", "uid": uid});
+        let secrets = json!({
+            "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadataList", "metadata": {}, "items": [
+                secret("its-own", json!([owner("gone")])),
+                secret("of-another-life", json!([owner("other")])),
+                secret("shared", json!([owner("gone"), owner("other")])),
+                secret("of-nobody", json!([])),
+            ],
+        });
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let path = request.uri().path().to_owned();
+            let answer = match *request.method() {
+                Method::DELETE => {
+                    let is_held = holds_revision && path.contains("clusterobjectsets");
+                    noted.lock().expect("no test panicked").push(path);
+                    if is_held {
+                        json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterObjectSet",
+                            "metadata": {"name": "a-1"},
+                            "spec": {"lifecycleState": "Archived", "revision": 1, "collisionProtection": "Prevent"}})
+                    } else {
+                        json!({"apiVersion": "v1", "kind": "Status", "status": "Success"})
+                    }
+                }
+                _ => secrets.clone(),
+            };
+            async move { Ok::<_, Infallible>(Response::new(Body::from(answer.to_string().into_bytes()))) }
+        });
+        (kube::Client::new(service, "default"), deleted)
+    }
+
+    async fn deleted_with_revision(holds_revision: bool) -> Vec<String> {
+        let (client, deleted) = server(holds_revision);
+        let index = Index::default();
+        let revision: ClusterObjectSet = serde_json::from_value(json!({
+            "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterObjectSet",
+            "metadata": {"name": "a-1", "uid": "gone"},
+            "spec": {"lifecycleState": "Archived", "revision": 1, "collisionProtection": "Prevent"},
+        }))
+        .expect("a revision");
+        index.object_set_seen(Event::Apply(revision));
+        let actor = Actor {
+            client: &client,
+            index: &index,
+            concern: &|_| {},
+            system_namespace: "system",
+        };
+        actor.delete("a-1").await.expect("deleted");
+        let deleted = deleted.lock().expect("no test panicked");
+        let names = deleted.iter().filter_map(|path| path.rsplit('/').next());
+        names.map(str::to_owned).collect()
+    }
+
+    #[tokio::test]
+    async fn an_old_revision_takes_along_the_secrets_that_are_its_alone() {
+        assert_eq!(deleted_with_revision(false).await, ["a-1", "its-own"]);
+    }
+
+    #[tokio::test]
+    async fn the_secrets_of_a_revision_stay_while_something_holds_it() {
+        assert_eq!(deleted_with_revision(true).await, ["a-1"]);
+    }
 }

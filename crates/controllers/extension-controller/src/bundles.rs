@@ -15,6 +15,7 @@ use bundle::rendering::configuration::{Gates, ManifestsError, manifests};
 use futures_util::future::BoxFuture;
 use image::content::ContentStore;
 use image::manifest::host_architecture;
+use image::policy::Acceptance;
 use image::reference::Reference;
 use image::remote::Remote;
 use image::unpack::{self, Limits};
@@ -60,7 +61,17 @@ pub struct Bundles {
     remotes: Remotes,
     store: ContentStore,
     certificates: Certificates,
-    read: Mutex<VecDeque<(String, Arc<RegistryBundle>)>>,
+    /// By their names with digests: what one repository has may have to be signed in another.
+    read: Mutex<VecDeque<(String, Fetched)>>,
+}
+
+/// A bundle, and why the trust policy accepts it.
+#[derive(Debug, Clone)]
+pub struct Fetched {
+    /// The bundle.
+    pub bundle: Arc<RegistryBundle>,
+    /// Why it may be used.
+    pub acceptance: Acceptance,
 }
 
 impl fmt::Debug for Bundles {
@@ -89,16 +100,16 @@ impl Bundles {
     /// # Errors
     ///
     /// If the image can't be had, or holds no bundle.
-    pub async fn fetch(&self, image: &str) -> Result<Arc<RegistryBundle>, NoContent> {
+    pub async fn fetch(&self, image: &str) -> Result<Fetched, NoContent> {
         let reference = Reference::parse(image).map_err(|fault| {
             let text = format!("error parsing image reference {image:?}: {fault}");
             NoContent::Pull(Failure::lasting(text))
         })?;
-        if let Some(bundle) = reference
+        if let Some(known) = reference
             .digest()
-            .and_then(|digest| self.known(&digest.to_string()))
+            .and_then(|digest| self.known(&reference.with_digest(digest).to_string()))
         {
-            return Ok(bundle);
+            return Ok(known);
         }
         let pulling = |fault: &dyn fmt::Display| NoContent::Pull(Failure::passing(fault));
         let remote = (self.remotes)().await.map_err(|fault| pulling(&fault))?;
@@ -106,10 +117,11 @@ impl Bundles {
             .pull(&self.store, &reference, host_architecture())
             .await
             .map_err(|fault| pulling(&fault))?;
-        let digest = pulled.reference.digest().map(|digest| digest.to_string());
-        if let Some(bundle) = digest.as_deref().and_then(|digest| self.known(digest)) {
-            return Ok(bundle);
+        let name = pulled.reference.to_string();
+        if let Some(known) = self.known(&name) {
+            return Ok(known);
         }
+        let acceptance = pulled.acceptance.clone();
         let store = self.store.clone();
         let read = move || {
             let files = unpack::files(&store, &pulled.manifest, &PARTS, &Limits::IN_MEMORY)
@@ -120,21 +132,22 @@ impl Bundles {
         let bundle = tokio::task::spawn_blocking(read)
             .await
             .map_err(|fault| pulling(&fault))??;
-        let bundle = Arc::new(bundle);
-        if let Some(digest) = digest {
-            let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-            if read.len() >= IN_MEMORY {
-                read.pop_front();
-            }
-            read.push_back((digest, Arc::clone(&bundle)));
+        let fetched = Fetched {
+            bundle: Arc::new(bundle),
+            acceptance,
+        };
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if read.len() >= IN_MEMORY {
+            read.pop_front();
         }
-        Ok(bundle)
+        read.push_back((name, fetched.clone()));
+        Ok(fetched)
     }
 
-    fn known(&self, digest: &str) -> Option<Arc<RegistryBundle>> {
+    fn known(&self, name: &str) -> Option<Fetched> {
         let read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = read.iter().find(|(known, _)| known == digest);
-        found.map(|(_, bundle)| Arc::clone(bundle))
+        let found = read.iter().find(|(known, _)| known == name);
+        found.map(|(_, fetched)| fetched.clone())
     }
 
     /// Renders a bundle for an extension. `bundle` is what a catalog says of it; none where it was named directly.
@@ -145,10 +158,11 @@ impl Bundles {
     pub fn render(
         &self,
         extension: &ClusterExtension,
-        content: &RegistryBundle,
+        fetched: &Fetched,
         image: &str,
         bundle: Option<&Bundle>,
     ) -> Result<Content, NoContent> {
+        let content = &*fetched.bundle;
         let configuration = extension.spec.config.as_ref();
         let inline = configuration.and_then(|configuration| configuration.inline.as_ref());
         let inline = inline.map(serde_json::to_vec).transpose();
@@ -170,6 +184,7 @@ impl Bundles {
             bundle,
             objects,
             properties: annotations[PROPERTIES_ANNOTATION].as_str().map(str::to_owned),
+            signature: Some(fetched.acceptance.to_string()),
             definitions: std::collections::BTreeMap::new(),
         })
     }

@@ -18,6 +18,13 @@ pub trait Catalogs: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Arc<Store>, ContentError>> + Send;
 }
 
+/// Several may ask the same source.
+impl<C: Catalogs> Catalogs for Arc<C> {
+    async fn content(&self, catalog: &ClusterCatalog) -> Result<Arc<Store>, ContentError> {
+        self.as_ref().content(catalog).await
+    }
+}
+
 /// There is no content of a catalog.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ContentError {

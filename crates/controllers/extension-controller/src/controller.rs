@@ -25,6 +25,7 @@ use resolve::resolution::BrokenCatalogs;
 use serde::de::DeserializeOwned;
 use tokio::sync::watch as signal;
 use tokio::task::JoinSet;
+use tracing::Instrument as _;
 
 use crate::acting::Actor;
 use crate::bundles::Bundles;
@@ -120,10 +121,7 @@ impl<C: Catalogs> Controller<C> {
     /// Returns what the controller counts, in the text format of Prometheus.
     pub fn metrics(&self) -> impl Fn() -> String + Send + Sync + 'static {
         let world = Arc::clone(&self.world);
-        move || {
-            world.metrics.set_depth(world.queue.depth());
-            world.metrics.text()
-        }
+        move || world.metrics.text(world.queue.reading())
     }
 
     /// Looks after the cluster until `stop` comes to its end.
@@ -319,8 +317,16 @@ impl<C: Catalogs> World<C> {
         let begin = Instant::now();
         self.metrics_of(&thing).begin();
         let looking = match thing.clone() {
-            Thing::Extension(name) => self.extension(name).boxed(),
-            Thing::ObjectSet(name) => self.object_set(name).boxed(),
+            Thing::Extension(name) => {
+                let span =
+                    tracing::info_span!(target: "baton::work", "reconcile", kind = "ClusterExtension", name);
+                self.extension(name).instrument(span).boxed()
+            }
+            Thing::ObjectSet(name) => {
+                let span =
+                    tracing::info_span!(target: "baton::work", "reconcile", kind = "ClusterObjectSet", name);
+                self.object_set(name).instrument(span).boxed()
+            }
         };
         let outcome = match AssertUnwindSafe(looking).catch_unwind().await {
             Ok(Again::WhenChanged) => {

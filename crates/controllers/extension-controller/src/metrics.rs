@@ -1,8 +1,7 @@
 //! How much work there is and how it goes, with upstream's names.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use duty::metrics::{LoopMetrics, loops_text, queues_text};
+use duty::queue::Reading;
 
 /// Counts what both control loops do.
 #[derive(Debug, Default)]
@@ -11,7 +10,6 @@ pub struct Metrics {
     pub extensions: LoopMetrics,
     /// The loop of revisions.
     pub object_sets: LoopMetrics,
-    depth: AtomicUsize,
 }
 
 /// The loops, by the names that upstream's dashboards know.
@@ -19,14 +17,9 @@ const EXTENSIONS: &str = "controller-operator-cluster-extension-controller";
 const OBJECT_SETS: &str = "controller-operator-clusterobjectset-controller";
 
 impl Metrics {
-    /// Says how much waits for a worker.
-    pub fn set_depth(&self, depth: usize) {
-        self.depth.store(depth, Ordering::Relaxed);
-    }
-
-    /// Writes everything in the text format of Prometheus.
-    pub fn text(&self) -> String {
+    /// Writes everything in the text format of Prometheus; both loops have one queue.
+    pub fn text(&self, queue: Reading) -> String {
         let loops = [(EXTENSIONS, &self.extensions), (OBJECT_SETS, &self.object_sets)];
-        loops_text(&loops) + &queues_text(&[("extension-controller", self.depth.load(Ordering::Relaxed))])
+        loops_text(&loops) + &queues_text(&[("extension-controller", queue)])
     }
 }

@@ -314,6 +314,7 @@ impl<C: Catalogs> Observer<C> {
             bundle: revision.bundle.clone(),
             objects,
             properties: annotations.and_then(|all| all.get(keys::PROPERTIES)).cloned(),
+            signature: annotations.and_then(|all| all.get(keys::SIGNATURE)).cloned(),
             definitions: BTreeMap::new(),
         })
     }
@@ -360,12 +361,11 @@ pub fn selection(extension: &ClusterExtension) -> Result<Selection, String> {
     Selection::read(&selector).map_err(|fault| fault.to_string())
 }
 
-/// Returns the labels of a catalog, with its own name among them even before anybody wrote it there.
+/// Returns the labels of a catalog, with its own name among them even before anybody wrote it there, and whatever somebody
+/// else wrote there: an extension that asks for a catalog by name must not get one that only says to be it.
 pub fn labels_of(catalog: &ClusterCatalog) -> Value {
     let mut labels = catalog.metadata.labels.clone().unwrap_or_default();
-    labels
-        .entry(keys::METADATA_NAME.to_owned())
-        .or_insert_with(|| catalog.name().to_owned());
+    labels.insert(keys::METADATA_NAME.to_owned(), catalog.name().to_owned());
     serde_json::to_value(labels).unwrap_or(Value::Null)
 }
 
@@ -387,4 +387,24 @@ fn present(object_set: &ClusterObjectSet) -> Option<Present> {
         version,
         &properties,
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_catalog_goes_by_its_own_name_whatever_its_label_says() {
+        for labels in [json!({}), json!({keys::METADATA_NAME: "trusted", "team": "a"})] {
+            let catalog: ClusterCatalog = serde_json::from_value(json!({
+                "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterCatalog",
+                "metadata": {"name": "other", "labels": labels},
+                "spec": {"source": {"type": "Image", "image": {"ref": "registry.test/other:v1"}}},
+            }))
+            .expect("a catalog");
+            assert_eq!(labels_of(&catalog)[keys::METADATA_NAME], "other");
+        }
+    }
 }

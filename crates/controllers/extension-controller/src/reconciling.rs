@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use api::ClusterExtension;
+use tracing::Instrument as _;
 
 use crate::acting::{ActError, Actor};
 use crate::adoption;
@@ -86,10 +87,13 @@ async fn carry_out<C: Catalogs>(
         let cause = "spec.source.catalog is missing; name the package there".to_owned();
         return (refuse(&snapshot, &[cause]), adopted);
     }
-    let choice = choose(&snapshot);
+    let package = snapshot.filter().map_or("", |filter| &filter.package_name);
+    let choice =
+        tracing::info_span!(target: "baton::work", "resolve", package).in_scope(|| choose(&snapshot));
     let content = observer.content(&snapshot, &choice).await;
     let mut plan = decide(&snapshot, &choice, content.as_ref());
-    match actor.write(&plan).await {
+    let span = tracing::info_span!(target: "baton::work", "apply", writes = plan.writes.len());
+    match actor.write(&plan).instrument(span).await {
         Ok(()) => {}
         Err(ActError::Outdated(_)) => {
             plan.status = extension.status.clone();

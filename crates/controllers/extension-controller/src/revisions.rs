@@ -112,6 +112,9 @@ impl Desired {
         if let Some(properties) = &content.properties {
             annotations.insert(keys::PROPERTIES.to_owned(), properties.clone());
         }
+        if let Some(signature) = &content.signature {
+            annotations.insert(keys::SIGNATURE.to_owned(), signature.clone());
+        }
         let labels = [
             (keys::OWNER_KIND, OWNER_KIND),
             (keys::OWNER_NAME, extension.name()),
@@ -159,6 +162,11 @@ impl Desired {
         if let Some(from) = known.get(keys::ROLLED_BACK_FROM) {
             annotations.insert(keys::ROLLED_BACK_FROM.to_owned(), from.clone());
         }
+        // It says how the bundle was accepted when the revision was made, and not what a policy of today says.
+        match known.get(keys::SIGNATURE) {
+            Some(signature) => annotations.insert(keys::SIGNATURE.to_owned(), signature.clone()),
+            None => annotations.remove(keys::SIGNATURE),
+        };
         let mut labels = wanted.metadata.labels.take().unwrap_or_default();
         let known_labels = newest.metadata.labels.clone().unwrap_or_default();
         if let Some(migrated) = known_labels.get(keys::MIGRATED_FROM_HELM) {

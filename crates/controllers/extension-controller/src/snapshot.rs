@@ -127,6 +127,8 @@ pub struct Content {
     pub objects: Vec<Value>,
     /// Its properties, as a JSON list.
     pub properties: Option<String>,
+    /// Who signed its image, or that nobody had to; none where nobody knows any more.
+    pub signature: Option<String>,
     /// The definitions that the cluster has of those among the objects; none where nothing of them would change.
     pub definitions: BTreeMap<String, Result<Value, String>>,
 }

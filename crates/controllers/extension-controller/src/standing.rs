@@ -49,6 +49,8 @@ pub struct Revision {
     pub conditions: Vec<Condition>,
     /// The version that it was made to get away from.
     pub rolled_back_from: Option<String>,
+    /// Who had signed its bundle when it was made, or that nobody had to.
+    pub signature: Option<String>,
 }
 
 impl Revision {
@@ -72,6 +74,7 @@ impl Revision {
             },
             conditions: object_set.status.conditions.clone(),
             rolled_back_from: annotation(keys::ROLLED_BACK_FROM),
+            signature: annotation(keys::SIGNATURE),
         }
     }
 

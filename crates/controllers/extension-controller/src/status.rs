@@ -1,8 +1,9 @@
 //! The status of an extension, in upstream's words.
 
 use api::cluster_extension::{ClusterExtensionStatus, InstallStatus, RevisionStatus};
-use api::condition::{self, Condition, ConditionStatus, Statement, find};
+use api::condition::{self, Condition, ConditionStatus, SIGNATURE_VERIFIED, Statement, find};
 use catalog::objects::Deprecation;
+use image::policy::Acceptance;
 use jiff::Timestamp;
 
 use crate::failure::Failure;
@@ -124,8 +125,21 @@ impl StatusWriter {
         failure
     }
 
+    /// Says who signed what is installed, as far as it was noted. Where nobody had to, the status is as upstream's.
+    fn signature(&mut self, installed: Option<&Revision>) {
+        let noted = installed.and_then(|revision| revision.signature.as_deref());
+        match noted.filter(|words| Acceptance::tells_of_signature(words)) {
+            Some(words) => self.say(Statement::of_signature(words)),
+            None => self
+                .status
+                .conditions
+                .retain(|condition| condition.kind != SIGNATURE_VERIFIED),
+        }
+    }
+
     /// Says what is installed.
     pub fn installed(&mut self, standing: &Standing) {
+        self.signature(standing.installed.as_ref());
         let Some(installed) = &standing.installed else {
             self.status.install = None;
             let reason = absence(&standing.rolling_out);

@@ -150,6 +150,7 @@ impl World {
             bundle: bundle(version),
             objects,
             properties: Some("[]".to_owned()),
+            signature: None,
             definitions: BTreeMap::new(),
         }
     }

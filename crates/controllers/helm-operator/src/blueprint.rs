@@ -15,6 +15,7 @@ use chart::warning::Warning;
 use kube::core::{Selector, SelectorExt as _};
 use serde_json::Value;
 
+use crate::packed::Packed;
 use crate::randomness::Seed;
 use crate::resource::CustomResource;
 use crate::values::{self, ValuesError};
@@ -123,7 +124,8 @@ impl Blueprint {
     /// Returns the values that a resource gives to the chart.
     pub fn values(&self, resource: &CustomResource) -> Result<Table, ValuesError> {
         let overrides = &self.watch.overrides;
-        values::of(resource.spec.as_ref(), overrides, &self.chart, &mut |warning| {
+        let spec = resource.spec.as_ref().map(Packed::open);
+        values::of(spec.as_ref(), overrides, &self.chart, &mut |warning| {
             log(&warning);
         })
     }

@@ -16,6 +16,7 @@ use release::identity::ReleaseId;
 use tokio::sync::watch as signal;
 use tokio::task::JoinSet;
 
+use crate::dependents::PAGE;
 use crate::metrics::Outcome;
 use crate::reconciling::{Again, reconcile};
 use crate::resource::CustomResource;
@@ -139,7 +140,7 @@ fn follow_resources(
         } else {
             Api::namespaced_with(client, &namespace, &resource)
         };
-        let events = watch(api, watcher::Config::default())
+        let events = watch(api, watcher::Config::default().page_size(PAGE))
             .default_backoff()
             .modify(|object| object.metadata.managed_fields = None);
         let mut events = std::pin::pin!(events);

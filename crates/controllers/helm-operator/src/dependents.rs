@@ -24,6 +24,9 @@ use tokio::task::AbortHandle;
 /// What Helm's label is on every object of a release.
 const MANAGED_BY_HELM: &str = "app.kubernetes.io/managed-by=Helm";
 
+/// How many objects are asked for at once: those of a page are in memory together.
+pub(crate) const PAGE: u32 = 100;
+
 /// A kind: its API version and its name.
 type Kind = (String, String);
 
@@ -271,7 +274,7 @@ impl<H: Clone + Eq + std::hash::Hash + Send + 'static> Dependents<H> {
             manager: self.manager.clone(),
             tell: Arc::clone(&self.tell),
         };
-        let config = watcher::Config::default().labels(MANAGED_BY_HELM);
+        let config = watcher::Config::default().labels(MANAGED_BY_HELM).page_size(PAGE);
         let client = self.client.clone();
         let task = if is_workload {
             let api: Api<DynamicObject> = if namespace.is_empty() {

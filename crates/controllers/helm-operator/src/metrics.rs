@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use duty::metrics::{LoopMetrics, head, loops_text, queues_text};
+use duty::queue::Reading;
 
 pub use duty::metrics::Outcome;
 
@@ -113,13 +114,13 @@ impl Metrics {
             .map(|(name, counted)| (name.as_str(), counted))
             .collect();
         out.push_str(&loops_text(&loops));
-        let depths: Vec<(&str, usize)> = self
+        let queues: Vec<(&str, Reading)> = self
             .loops
             .iter()
             .zip(&world.queues)
-            .map(|((name, _), queue)| (name.as_str(), queue.depth()))
+            .map(|((name, _), queue)| (name.as_str(), queue.reading()))
             .collect();
-        out.push_str(&queues_text(&depths));
+        out.push_str(&queues_text(&queues));
         out
     }
 }

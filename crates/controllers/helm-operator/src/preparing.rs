@@ -44,6 +44,16 @@ pub enum PreparationError {
         "error while running post render on files: postrenderer[0] (*client.ownerPostRenderer) failed: {0}"
     )]
     PostRender(String),
+    /// The server doesn't have a kind.
+    #[error(
+        "error while running post render on files: postrenderer[0] (*client.ownerPostRenderer) failed: {fault}"
+    )]
+    Unserved {
+        /// An object of that kind.
+        id: ObjectId,
+        /// What is said of it.
+        fault: Box<ServerError>,
+    },
     /// The server didn't answer.
     #[error(transparent)]
     Server(#[from] ServerError),
@@ -176,6 +186,12 @@ impl Preparation<'_> {
             let served = match self.cluster.served(&id).await {
                 Ok(served) => served,
                 Err(fault) if fault.is_passing() => return Err(fault.into()),
+                Err(fault @ ServerError::Unserved(_)) => {
+                    return Err(PreparationError::Unserved {
+                        id,
+                        fault: Box::new(fault),
+                    });
+                }
                 Err(fault) => return Err(PreparationError::PostRender(fault.to_string())),
             };
             let scope = if served.is_namespaced {

@@ -8,15 +8,16 @@ mod saying;
 use std::sync::Arc;
 use std::time::Duration;
 
+use duty::events::Announcement;
 use release::actions::{Options, Releases};
 use release::failure::Failure;
 use release::identity::ReleaseId;
 use release::records::{Record, Records};
 use tokio::sync::watch;
+use tracing::Instrument as _;
 
 use crate::blueprint::Blueprint;
 use crate::deciding::{self, Seen, SeenRelease, Step};
-use crate::events::Announcement;
 use crate::resource::{ActionWishes, CustomResource, Wishes};
 use crate::routing::{self, Role};
 use crate::status::StatusChange;
@@ -38,6 +39,21 @@ pub enum Again {
 
 /// Looks at a resource.
 pub async fn reconcile(world: &World, key: &Key) -> Again {
+    let kind = world
+        .blueprints
+        .get(key.watch)
+        .map(|blueprint| &blueprint.watch.kind);
+    let span = tracing::info_span!(
+        target: "baton::work",
+        "reconcile",
+        kind = kind.map(tracing::field::display),
+        namespace = key.resource.namespace,
+        name = key.resource.name
+    );
+    look_at(world, key).instrument(span).await
+}
+
+async fn look_at(world: &World, key: &Key) -> Again {
     let (Some(resource), Some(blueprint), Some(me)) = (
         world.resource(key),
         world.blueprints.get(key.watch),

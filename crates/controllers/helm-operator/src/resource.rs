@@ -8,6 +8,8 @@ use chart::go_duration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde_json::{Map, Value};
 
+use crate::packed::Packed;
+use crate::status;
 use crate::watches::Kind;
 
 /// Keeps a resource until its release is uninstalled.
@@ -24,6 +26,9 @@ const RESTART_ON_CONFIGURATION: &str = "baton-olm.dev/restart-on-configuration";
 
 /// Stops the operator from changing anything of a resource; baton's own.
 const PAUSE: &str = "baton-olm.dev/pause";
+
+/// The copy of a resource that `kubectl apply` puts into it; nobody here needs it twice.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// Which resource of a kind.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -66,12 +71,19 @@ pub struct CustomResource {
     /// Whether it is on its way out.
     pub is_deleted: bool,
     /// Its spec, if it has one.
-    pub spec: Option<Value>,
-    /// Its status as it is.
-    pub status: Map<String, Value>,
+    pub spec: Option<Packed>,
+    /// Its status, with the manifest of the release cut to what tells it from another one.
+    pub status: Packed,
 }
 
 impl CustomResource {
+    /// Returns whether another state of it asks for the same: all but what an operator itself writes.
+    pub fn asks_the_same_as(&self, other: &Self) -> bool {
+        (&self.uid, self.generation, self.is_deleted) == (&other.uid, other.generation, other.is_deleted)
+            && (&self.labels, &self.annotations, &self.spec)
+                == (&other.labels, &other.annotations, &other.spec)
+    }
+
     /// Reads an object; what is missing is empty.
     pub fn read(object: Value) -> Self {
         let Value::Object(mut object) = object else {
@@ -86,6 +98,7 @@ impl CustomResource {
             let map = metadata.get(field).and_then(Value::as_object);
             let entries = map.into_iter().flatten();
             entries
+                .filter(|(key, _)| *key != LAST_APPLIED)
                 .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
                 .collect()
         };
@@ -113,11 +126,14 @@ impl CustomResource {
                 .filter_map(|finalizer| finalizer.as_str().map(str::to_owned))
                 .collect(),
             is_deleted: metadata.get("deletionTimestamp").is_some_and(Value::is_string),
-            spec: object.remove("spec"),
-            status: match object.remove("status") {
-                Some(Value::Object(status)) => status,
-                _ => Map::new(),
-            },
+            spec: object.get("spec").map(Packed::new),
+            status: Packed::new(&match object.remove("status") {
+                Some(Value::Object(mut status)) => {
+                    status::shorten(&mut status);
+                    Value::Object(status)
+                }
+                _ => Value::Object(Map::new()),
+            }),
         }
     }
 
@@ -218,6 +234,39 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_an_operator_writes_asks_for_nothing_and_all_else_does() {
+        let state = |change: Value| {
+            let mut object = json!({"metadata": {"name": "a", "uid": "u", "generation": 1, "resourceVersion": "1"},
+                "spec": {"a": 1}, "status": {}});
+            let (pointer, value) = (change["at"].as_str().unwrap_or_default(), change["is"].clone());
+            let (parent, field) = pointer.rsplit_once('/').unwrap_or_default();
+            if let Some(parent) = object.pointer_mut(parent) {
+                parent[field] = value;
+            }
+            CustomResource::read(object)
+        };
+        let before = state(json!({}));
+        for (pointer, value, is_same) in [
+            ("/status/conditions", json!([]), true),
+            ("/metadata/resourceVersion", json!("2"), true),
+            ("/metadata/finalizers", json!(["uninstall-helm-release"]), true),
+            ("/metadata/uid", json!("v"), false),
+            ("/metadata/generation", json!(2), false),
+            (
+                "/metadata/deletionTimestamp",
+                json!("2026-01-01T00:00:00Z"),
+                false,
+            ),
+            ("/metadata/labels", json!({"operatorVersion": "v3"}), false),
+            ("/metadata/annotations", json!({"a": "b"}), false),
+            ("/spec/a", json!(2), false),
+        ] {
+            let after = state(json!({"at": pointer, "is": value}));
+            assert_eq!(after.asks_the_same_as(&before), is_same, "{pointer}");
+        }
+    }
+
+    #[test]
     fn a_resource_is_read_once() {
         let resource = CustomResource::read(json!({
             "apiVersion": "doublewordai.co/v1alpha1",
@@ -239,7 +288,7 @@ mod tests {
         }));
         assert_eq!(resource.id.to_string(), "models/stack");
         assert!(resource.has_finalizer() && !resource.is_deleted);
-        assert_eq!(resource.spec, Some(json!({"a": 1})));
+        assert_eq!(resource.spec.as_ref().map(Packed::open), Some(json!({"a": 1})));
         let wishes = resource.wishes();
         assert!(wishes.upgrade_force && wishes.rollback_force && wishes.install.without_hooks);
         assert_eq!(wishes.upgrade.description.as_deref(), Some("by hand"));

@@ -207,10 +207,7 @@ impl Roster {
             return None;
         }
         let id = format!("{namespace}/{name}");
-        let mut operators: Vec<Operator> = serde_json::from_str(lease.annotations().get(ANNOTATION)?).ok()?;
-        for operator in &mut operators {
-            operator.id.clone_from(&id);
-        }
+        let operators = read(&id, lease.annotations().get(ANNOTATION)?)?;
         let seconds = lease.spec.as_ref().and_then(|spec| spec.lease_duration_seconds);
         let until = seconds
             .and_then(|seconds| u64::try_from(seconds).ok())
@@ -223,6 +220,15 @@ impl Roster {
             });
         Some((id, Sighting { operators, until }))
     }
+}
+
+/// Reads what an operator looks after from the annotation of its Lease, once for each kind; none if it can't be read.
+pub fn read(id: &str, watches: &str) -> Option<Vec<Operator>> {
+    let mut operators: Vec<Operator> = serde_json::from_str(watches).ok()?;
+    for operator in &mut operators {
+        id.clone_into(&mut operator.id);
+    }
+    Some(operators)
 }
 
 /// Returns a reference to the pod that this process runs in, if it does.

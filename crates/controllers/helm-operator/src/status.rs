@@ -5,6 +5,8 @@
 //! Ready, Selected, Valid, observedGeneration, drift              baton's
 //! ```
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
 use api::condition::ConditionStatus;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -152,7 +154,7 @@ impl StatusChange {
         self
     }
 
-    /// Returns the new status, if it differs from the one before.
+    /// Returns the new status, if it differs from the one before, which is a [shortened](shorten) one.
     pub fn apply(&self, before: &Map<String, Value>, now: Timestamp) -> Option<Map<String, Value>> {
         let mut conditions = read_conditions(before);
         for aspect in &self.removed {
@@ -171,10 +173,14 @@ impl StatusChange {
             }
             ReleaseChange::There(release) => {
                 let mut value = json!({"name": release.name});
+                let mut shortened = value.clone();
                 if release.manifest.len() <= LONGEST_MANIFEST {
                     value["manifest"] = Value::String(release.manifest.clone());
+                    shortened["manifest"] = Value::String(mark(&release.manifest));
                 }
-                after.insert("deployedRelease".to_owned(), value);
+                if before.get("deployedRelease") != Some(&shortened) {
+                    after.insert("deployedRelease".to_owned(), value);
+                }
             }
         }
         if let Some(generation) = self.observed_generation {
@@ -193,6 +199,21 @@ impl StatusChange {
         }
         (after != *before).then_some(after)
     }
+}
+
+/// Cuts the manifest of the release in a status to a mark of it: it is most of a resource, and is only ever compared.
+pub fn shorten(status: &mut Map<String, Value>) {
+    let release = status.get_mut("deployedRelease").and_then(Value::as_object_mut);
+    if let Some(Value::String(manifest)) = release.and_then(|release| release.get_mut("manifest")) {
+        *manifest = mark(manifest);
+    }
+}
+
+/// Tells a manifest from others.
+fn mark(manifest: &str) -> String {
+    let mut hasher = DefaultHasher::new();
+    manifest.hash(&mut hasher);
+    format!("{}:{:016x}", manifest.len(), hasher.finish())
 }
 
 fn text<'a>(condition: &'a Value, field: &str) -> &'a str {
@@ -274,7 +295,16 @@ mod tests {
                 "observedGeneration": 1,
             })
         );
+        let mut first = first;
+        shorten(&mut first);
         assert_eq!(change.apply(&first, at(60)), None, "the same again is no change");
+        let mut other = change.clone();
+        other.release(Some(DeployedRelease {
+            name: "stack".to_owned(),
+            manifest: "--- \n".to_owned(),
+        }));
+        let changed = other.apply(&first, at(60)).expect("another manifest is a change");
+        assert_eq!(changed["deployedRelease"]["manifest"], "--- \n");
         let mut change = StatusChange::default();
         change
             .say(Statement::new(

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use apply::object::ObjectId;
 use chart::capabilities::{Capabilities, KubeVersion};
+use duty::events::Announcer;
 use duty::queue::Queue;
 use kube::Client;
 use kube::api::ApiResource;
@@ -18,7 +19,6 @@ use tokio::time::Instant;
 
 use crate::blueprint::Blueprint;
 use crate::dependents::{Dependents, Happening};
-use crate::events::Announcer;
 use crate::metrics::Metrics;
 use crate::resource::{CustomResource, ResourceName, Wishes};
 use crate::roster::Roster;
@@ -130,7 +130,7 @@ pub struct Making {
     /// Who owns the fields of objects.
     pub manager: String,
     /// The watches with their charts.
-    pub blueprints: Vec<Blueprint>,
+    pub blueprints: Vec<Arc<Blueprint>>,
     /// The operators that run.
     pub roster: Roster,
     /// The namespaces that are looked after; all if it is empty.
@@ -160,7 +160,6 @@ impl World {
             suppress_override_values,
             history_limit,
         } = making;
-        let blueprints: Vec<Arc<Blueprint>> = blueprints.into_iter().map(Arc::new).collect();
         let queues: Vec<Arc<Queue<ResourceName>>> = blueprints.iter().map(|_| Arc::default()).collect();
         let state = Arc::new(State::default());
         let tell = {
@@ -441,7 +440,7 @@ impl World {
         if let Some(known) = &*known {
             return Ok(Arc::clone(known));
         }
-        let asked = Arc::new(ask_capabilities(self.cluster.client()).await?);
+        let asked = Arc::new(capabilities_of(self.cluster.client()).await?);
         *known = Some(Arc::clone(&asked));
         Ok(asked)
     }
@@ -452,7 +451,8 @@ impl World {
     }
 }
 
-async fn ask_capabilities(client: &Client) -> Result<Capabilities, kube::Error> {
+/// Asks a cluster what charts may ask about it.
+pub async fn capabilities_of(client: &Client) -> Result<Capabilities, kube::Error> {
     let version = client.apiserver_version().await?;
     let discovery = kube::discovery::Discovery::new(client.clone())
         .run_aggregated()

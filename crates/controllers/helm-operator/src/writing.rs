@@ -115,10 +115,13 @@ pub(crate) async fn write_status(
     change: &StatusChange,
 ) -> Result<(), WriteError> {
     let newest = world.newest(key, resource);
-    let Some(after) = change.apply(&newest.status, Timestamp::now()) else {
+    let Value::Object(before) = newest.status.open() else {
         return Ok(());
     };
-    let change = json!({"status": merge_patch(&newest.status, after)});
+    let Some(after) = change.apply(&before, Timestamp::now()) else {
+        return Ok(());
+    };
+    let change = json!({"status": merge_patch(&before, after)});
     let api = api(world, key).await?;
     let parameters = parameters(world);
     let written = api
@@ -145,7 +148,13 @@ fn note(world: &World, key: &Key, written: DynamicObject) {
         let resource = CustomResource::read(object);
         // A resource without finalizers that is deleted is gone with this write.
         if !(resource.is_deleted && resource.finalizers.is_empty()) {
+            // The answer also has what others changed meanwhile. Their event is no news any more when it comes.
+            let known = world.resource(key);
+            let is_asked_for_more = !known.is_some_and(|known| resource.asks_the_same_as(&known));
             world.saw(key.watch, resource);
+            if is_asked_for_more {
+                world.look_at(key);
+            }
         }
     }
 }

@@ -1,18 +1,18 @@
 //! A namespace: its Subscriptions resolved, and the plan made that they lead to.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use apply::object::text;
+use apply::object::{at, text};
 use classic::{Kind, Write};
-use install_plan::bundle_lookup::BundleLookup;
 use install_plan::namespace::{
-    Answer, Conclusion, Failure, NewPlan, Question, conclude, linked, refused, survey,
+    Answer, Conclusion, NewPlan, conclude, due_again, linked, refused, survey, unpack_timeout,
 };
 use install_plan::selection::Selected;
+use install_plan::subscription::state;
 use resolve::classic::entry::CatalogKey;
 use resolve::classic::request::Catalog;
-use resolve::classic::resolution::{self, Resolution};
+use resolve::classic::resolution;
 use serde_json::Value;
 
 use crate::controller::{Again, Office, failed, now};
@@ -20,6 +20,9 @@ use crate::sources::SourceName;
 
 /// How often Subscriptions are tried to point to a plan, while others write them.
 const MAX_LINK_ATTEMPTS: usize = 20;
+
+/// How long a look waits for bundle images: those of a registry nearby are here sooner, and a worker waits for no others.
+const BUNDLE_PATIENCE: Duration = Duration::from_millis(300);
 
 impl Office {
     pub(crate) async fn look_at_namespace(self: &Arc<Self>, namespace: &str) -> Again {
@@ -34,8 +37,9 @@ impl Office {
         }
         let catalogs = self.catalogs(&question.sources);
         let begin = Instant::now();
+        let span = tracing::info_span!(target: "baton::work", "resolve", namespace);
         let (question, resolution) = match tokio::task::spawn_blocking(move || {
-            let resolution = resolution::resolve(&question.request(&catalogs, None));
+            let resolution = span.in_scope(|| resolution::resolve(&question.request(&catalogs, None)));
             (question, resolution)
         })
         .await
@@ -51,31 +55,68 @@ impl Office {
         for note in &resolution.notes {
             tracing::debug!(namespace, note, "passed over while resolving");
         }
-        let answer = self.answer(&question, &resolution);
-        let conclusion = conclude(
-            &self.picture.look(),
-            namespace,
-            &answer,
-            &self.bundles.known(),
-            now(),
-        );
+        let answer = Answer::of_resolution(&question, &resolution);
+        let images = answer.selected.iter().filter_map(Selected::image);
+        self.bundles.hold(namespace, images);
+        self.fetch_again(namespace, &answer);
+        let concluded = || {
+            let known = self.bundles.known();
+            conclude(&self.picture.look(), namespace, &answer, &known, now())
+        };
+        let mut conclusion = concluded();
+        if let Conclusion::NeedsBundles { lookups, decision } = &conclusion {
+            let images = lookups
+                .iter()
+                .map(|lookup| (lookup.path.as_str(), &lookup.source));
+            if self.fetch(namespace, images) {
+                // That an operator has a successor is worth saying, however soon it is here.
+                if decision.writes.iter().any(tells_of_upgrade)
+                    && let again @ (Again::AtOnce | Again::AfterFailure) = self.carry_out(decision).await
+                {
+                    return again;
+                }
+                // Most bundles are here before it could be written that they are waited for.
+                let images: Vec<&str> = lookups.iter().map(|lookup| lookup.path.as_str()).collect();
+                self.bundles.settle(&images, BUNDLE_PATIENCE).await;
+                conclusion = concluded();
+            }
+        }
         match conclusion {
-            Conclusion::Settled(decision) => self.carry_out(&decision).await,
-            Conclusion::NeedsBundles { lookups, decision } => {
-                self.fetch(namespace, &lookups);
+            Conclusion::Settled(decision) | Conclusion::NeedsBundles { decision, .. } => {
                 self.carry_out(&decision).await
             }
             Conclusion::Plan(plan) => self.make_plan(namespace, &plan).await,
         }
     }
 
-    /// Begins to fetch the bundles that a plan in a namespace needs.
-    pub(super) fn fetch(&self, namespace: &str, lookups: &[BundleLookup]) {
-        for lookup in lookups {
-            let secrets = self.secrets(&lookup.source);
-            self.bundles
-                .fetch(&lookup.path, namespace, (&lookup.source.namespace, &secrets));
+    /// Begins to fetch bundle images that a plan in a namespace needs, each with the catalog that names it. Returns whether any
+    /// of them is fetched only since now.
+    pub(super) fn fetch<'a>(
+        &self,
+        namespace: &str,
+        images: impl IntoIterator<Item = (&'a str, &'a CatalogKey)>,
+    ) -> bool {
+        let within = unpack_timeout(&self.picture.look(), namespace, &self.options.settings);
+        let mut has_begun = false;
+        for (image, source) in images {
+            let secrets = self.secrets(source);
+            has_begun |= self
+                .bundles
+                .fetch(image, namespace, (&source.namespace, &secrets), within);
         }
+        has_begun
+    }
+
+    /// Begins to fetch the bundle images of an answer that couldn't be had, if it is time to try again.
+    pub(super) fn fetch_again(&self, namespace: &str, answer: &Answer) {
+        let due = due_again(
+            &self.picture.look(),
+            namespace,
+            answer,
+            &self.bundles.known(),
+            now(),
+        );
+        self.fetch(namespace, due);
     }
 
     /// Returns catalogs as they are now.
@@ -94,7 +135,7 @@ impl Office {
                 None => Err(format!("no registry client established for catalogsource {key}")),
             };
             let source = world.get(Kind::CatalogSource, &key.namespace, &key.name);
-            let priority = source.and_then(|source| source.pointer("/spec/priority").and_then(Value::as_i64));
+            let priority = source.and_then(|source| at(source, "/spec/priority").and_then(Value::as_i64));
             Catalog {
                 key: key.clone(),
                 priority: i32::try_from(priority.unwrap_or(0)).unwrap_or(0),
@@ -108,44 +149,9 @@ impl Office {
     fn secrets(&self, source: &CatalogKey) -> Vec<String> {
         let world = self.picture.look();
         let source = world.get(Kind::CatalogSource, &source.namespace, &source.name);
-        let secrets = source.and_then(|source| source.pointer("/spec/secrets").and_then(Value::as_array));
+        let secrets = source.and_then(|source| at(source, "/spec/secrets").and_then(Value::as_array));
         let secrets = secrets.into_iter().flatten().filter_map(Value::as_str);
         secrets.map(str::to_owned).collect()
-    }
-
-    pub(super) fn answer(&self, question: &Question, resolution: &Resolution) -> Answer {
-        let mut answer = Answer::default();
-        for install in &resolution.installs {
-            match Selected::of_entry(&install.entry, &install.replaces) {
-                Ok(selected) => answer.selected.push(selected),
-                Err(fault) => {
-                    let failure = Failure {
-                        message: fault.to_string(),
-                        explanation: String::new(),
-                        is_unsatisfiable: false,
-                    };
-                    let names = question.subscriptions.iter().map(|asking| asking.name.as_str());
-                    return Answer::failed(names, &failure);
-                }
-            }
-        }
-        for failure in &resolution.failures {
-            // Where everything is as upstream has it, so are the words.
-            let explanation = if self.options.settings.failures_stay_apart {
-                failure.explanation.to_string()
-            } else {
-                String::new()
-            };
-            let told = Failure {
-                message: failure.to_string(),
-                explanation,
-                is_unsatisfiable: failure.is_not_satisfiable(),
-            };
-            for subscription in &failure.subscriptions {
-                answer.failures.insert(subscription.clone(), told.clone());
-            }
-        }
-        answer
     }
 
     /// Makes a plan, gives it its status, and lets the Subscriptions point to it.
@@ -159,6 +165,8 @@ impl Office {
             };
             match self.writer.write(&write, None).await {
                 Ok(written) => written.object.unwrap_or_default(),
+                // Somebody else does the same work and was faster; what they made is looked at next.
+                Err(fault) if fault.is_already_there() => return failed(&fault),
                 Err(fault) => {
                     let decision = refused(&self.picture.look(), namespace, &fault.to_string(), now());
                     self.carry_out(&decision).await;
@@ -188,4 +196,9 @@ impl Office {
         }
         Again::AtOnce
     }
+}
+
+/// Whether a write says that a Subscription has something newer to come.
+fn tells_of_upgrade(write: &Write) -> bool {
+    matches!(write, Write::UpdateStatus(object) if text(object, "/status/state") == state::UPGRADE_AVAILABLE)
 }

@@ -3,10 +3,15 @@
 use std::sync::Arc;
 
 use classic::{Attempt, Decision, Kind};
+use futures_util::StreamExt as _;
 use service_version::{Circumstances, Concern, Place, Random, installation_failed};
 
 use crate::controller::{Again, Office, failed, now};
 use crate::writing::WriteError;
+
+/// How many copies are written at the same time: enough to hide the time that the API server takes, and few enough that it
+/// serves others meanwhile.
+const WRITES_AT_ONCE: usize = 8;
 
 impl Office {
     pub(crate) async fn look_at_operators(self: &Arc<Self>, concern: &Concern) -> Again {
@@ -20,7 +25,28 @@ impl Office {
         {
             return self.installation_failed(place, &fault).await;
         }
-        self.carry_out(&decision).await
+        match concern {
+            Concern::Copies(_) => self.carry_out_at_once(&decision).await,
+            _ => self.carry_out(&decision).await,
+        }
+    }
+
+    /// Makes the writes of a decision whose order doesn't matter, several at the same time.
+    async fn carry_out_at_once(&self, decision: &Decision) -> Again {
+        let mut writes = Vec::new();
+        for write in &decision.writes {
+            writes.push(self.writer.write(write, None));
+        }
+        let mut written = futures_util::stream::iter(writes).buffer_unordered(WRITES_AT_ONCE);
+        let mut fault = None;
+        while let Some(written) = written.next().await {
+            // One that fails keeps none of the others from being made.
+            fault = fault.or(written.err());
+        }
+        match fault {
+            Some(fault) => failed(&fault),
+            None => self.conclude(decision),
+        }
     }
 
     fn circumstances(&self) -> Circumstances<'static> {

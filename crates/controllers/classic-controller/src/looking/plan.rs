@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use apply::object::{ObjectId, text};
+use apply::object::{ObjectId, at, text};
 use classic::{Key, Kind, World, Write};
 use install_plan::definition_upgrade::{DefinitionUpgrade, Verdict};
 use install_plan::manifest::Reference;
@@ -206,7 +206,7 @@ impl Run<'_> {
             .world
             .get(Kind::InstallPlan, &self.place.namespace, &self.place.name)
             .ok_or_else(missing)?;
-        let lookups = plan.pointer("/status/bundleLookups").and_then(Value::as_array);
+        let lookups = at(plan, "/status/bundleLookups").and_then(Value::as_array);
         let mut lookups = lookups.into_iter().flatten();
         let lookup = lookups
             .find(|lookup| text(lookup, "/identifier") == bundle)
@@ -227,6 +227,8 @@ impl Run<'_> {
             loop {
                 let page = match resources.list(&parameters).await {
                     Ok(page) => page,
+                    // A definition that was just made may not be served yet, so nobody can have made one.
+                    Err(kube::Error::Api(status)) if status.code == 404 => continue 'versions,
                     Err(fault) => {
                         verdict = Verdict::Unreadable(fault.to_string());
                         break 'versions;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use apply::object::{ObjectId, text};
-use classic::{Kind, World};
-use install_plan::source::{Observed, Serve, SourceDecision, decide};
+use classic::{Kind, World, Write};
+use install_plan::source::{Observed, Said, Serve, SourceDecision, Told, decide};
 use service_version::Place;
 
 use crate::controller::{Again, Office, now};
@@ -31,7 +31,14 @@ impl Office {
             Some(serve) => self.sources.look_after(&name, &wish(serve)),
             None => self.sources.forget(&name),
         }
-        self.carry_out(&decision).await
+        let again = self.carry_out(&decision).await;
+        if !matches!(again, Again::AtOnce | Again::AfterFailure)
+            && let Some(Write::UpdateStatus(source)) = decision.writes.last()
+        {
+            let said = Said::of(source);
+            self.sources.told(&name, Told { said, at: now() });
+        }
+        again
     }
 
     fn observed(&self, name: &SourceName) -> Observed {
@@ -45,6 +52,8 @@ impl Office {
             connection: Some(standing.connectivity.to_string()),
             failure: failure.filter(|_| is_served_here && is_failing),
             polled_at: standing.polled,
+            signature: standing.signature,
+            told: standing.told,
         }
     }
 
@@ -87,5 +96,6 @@ fn wish(serve: Serve) -> Wish {
             name,
             version: resource_version,
         },
+        Serve::MissingConfigMap { name } => Wish::MissingConfigMap { name },
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use apply::object::text;
 use classic::Kind;
+use install_plan::namespace::Answer;
 use install_plan::user_plan::{PlanQuestion, Step, conclude, request, sources};
 use serde_json::Value;
 
@@ -29,7 +30,7 @@ impl Office {
         let Ok((question, resolution)) = resolving.await else {
             return Again::AfterFailure;
         };
-        let answer = self.answer(&question.question, &resolution);
+        let answer = Answer::of_resolution(&question.question, &resolution);
         let namespace = text(plan, "/metadata/namespace");
         let current = {
             let world = self.picture.look();
@@ -39,6 +40,7 @@ impl Office {
         let Some(current) = current else {
             return Again::WhenChanged;
         };
+        self.fetch_again(namespace, &answer);
         let step = conclude(
             &self.picture.look(),
             &current,
@@ -49,7 +51,10 @@ impl Office {
         match step {
             Step::Write(decision) => self.carry_out(&decision).await,
             Step::NeedsBundles(lookups) => {
-                self.fetch(namespace, &lookups);
+                let images = lookups
+                    .iter()
+                    .map(|lookup| (lookup.path.as_str(), &lookup.source));
+                self.fetch(namespace, images);
                 Again::After(BUNDLE_PAUSE)
             }
             Step::Resolve(_) => Again::AtOnce,

@@ -1,6 +1,6 @@
 //! A package of a catalog as a PackageManifest.
 
-use apply::object::text;
+use apply::object::{at, text};
 use catalog::grpc::messages::{Bundle, Deprecation, Package};
 use resolve::classic::snapshot::Snapshot;
 use serde_json::{Map, Value, json};
@@ -82,7 +82,7 @@ fn manifest(source: &Value, content: &Content, package: &Package, namespace: &st
         "metadata": {
             "name": package.name,
             "namespace": namespace,
-            "creationTimestamp": source.pointer("/metadata/creationTimestamp"),
+            "creationTimestamp": at(source, "/metadata/creationTimestamp"),
             "labels": labels(source, &of_default, &provider),
         },
         "spec": {},
@@ -104,7 +104,7 @@ fn provider(version: &Value) -> Value {
 fn labels(source: &Value, version: &Value, provider: &Value) -> Value {
     let mut labels = Map::new();
     for object in [version, source] {
-        let own = object.pointer("/metadata/labels").and_then(Value::as_object);
+        let own = at(object, "/metadata/labels").and_then(Value::as_object);
         for (key, value) in own.into_iter().flatten() {
             labels.insert(key.clone(), value.clone());
         }
@@ -155,11 +155,11 @@ fn description(version: &Value, number: &str) -> Value {
         "installModes",
         "minKubeVersion",
     ] {
-        put(field, version.pointer(&format!("/spec/{field}")));
+        put(field, at(version, &format!("/spec/{field}")));
     }
-    put("annotations", version.pointer("/metadata/annotations"));
-    put("nativeApis", version.pointer("/spec/nativeAPIs"));
-    let images = version.pointer("/spec/relatedImages").and_then(Value::as_array);
+    put("annotations", at(version, "/metadata/annotations"));
+    put("nativeApis", at(version, "/spec/nativeAPIs"));
+    let images = at(version, "/spec/relatedImages").and_then(Value::as_array);
     let images: Vec<&Value> = images
         .into_iter()
         .flatten()
@@ -169,7 +169,7 @@ fn description(version: &Value, number: &str) -> Value {
     put("version", Some(&json!(number)));
     description.insert("provider".to_owned(), provider(version));
     for field in ["customresourcedefinitions", "apiservicedefinitions"] {
-        let value = version.pointer(&format!("/spec/{field}")).cloned();
+        let value = at(version, &format!("/spec/{field}")).cloned();
         description.insert(field.to_owned(), value.unwrap_or_else(|| json!({})));
     }
     Value::Object(description)

@@ -1,11 +1,13 @@
 //! A catalog in a ConfigMap: packages, ClusterServiceVersions and definitions as lists of YAML.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 
-use apply::object::text;
+use apply::object::{at, text};
 use bundle::cluster_service_version::ClusterServiceVersion;
 use catalog::grpc::messages::{Bundle, Channel, GroupVersionKind, Package, Property};
 use k8s_openapi::api::core::v1::ConfigMap;
+use kube::runtime::wait::{self, await_condition};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 
@@ -42,6 +44,31 @@ pub async fn read(client: &Client, source: &SourceName, name: &str) -> Result<Co
         }
     }
     Ok(Content::new(source, bundles, packages, heads))
+}
+
+/// Calls `there` each time that there is a ConfigMap where there was none before, for as long as it can be watched.
+///
+/// # Errors
+///
+/// If the cluster can't be asked.
+pub async fn comes_and_goes(
+    client: &Client,
+    source: &SourceName,
+    name: &str,
+    there: impl Fn(),
+) -> Result<Infallible, wait::Error> {
+    let config_maps: Api<ConfigMap> = Api::namespaced(client.clone(), &source.namespace);
+    loop {
+        await_condition(config_maps.clone(), name, |found: Option<&ConfigMap>| {
+            found.is_some()
+        })
+        .await?;
+        there();
+        await_condition(config_maps.clone(), name, |found: Option<&ConfigMap>| {
+            found.is_none()
+        })
+        .await?;
+    }
 }
 
 fn list(data: &BTreeMap<String, String>, key: &str) -> Result<Vec<Value>, ContentError> {
@@ -112,8 +139,8 @@ fn entry(
     let invalid =
         |fault: &dyn std::fmt::Display| ContentError::Store(format!("error loading {name}: {fault}"));
     let version = ClusterServiceVersion::decode(object).map_err(|fault| invalid(&fault))?;
-    let owned = object.pointer("/spec/customresourcedefinitions/owned");
-    let required = object.pointer("/spec/customresourcedefinitions/required");
+    let owned = at(object, "/spec/customresourcedefinitions/owned");
+    let required = at(object, "/spec/customresourcedefinitions/required");
     let names: BTreeSet<&str> = items(owned).map(|item| text(item, "/name")).collect();
     let mut objects = vec![object.clone()];
     let of_bundle = definitions
@@ -122,9 +149,9 @@ fn entry(
     objects.extend(of_bundle.cloned());
     let apis = |value: Option<&Value>| items(value).filter_map(api).collect::<Vec<_>>();
     let mut provided = apis(owned);
-    provided.extend(items(object.pointer("/spec/apiservicedefinitions/owned")).filter_map(served_api));
+    provided.extend(items(at(object, "/spec/apiservicedefinitions/owned")).filter_map(served_api));
     let mut needed = apis(required);
-    needed.extend(items(object.pointer("/spec/apiservicedefinitions/required")).filter_map(served_api));
+    needed.extend(items(at(object, "/spec/apiservicedefinitions/required")).filter_map(served_api));
     let number = text(object, "/spec/version");
     let mut properties = vec![Property {
         r#type: "olm.package".to_owned(),
@@ -150,7 +177,7 @@ fn entry(
         skip_range: version.skip_range().to_owned(),
         properties,
         replaces: text(object, "/spec/replaces").to_owned(),
-        skips: items(object.pointer("/spec/skips"))
+        skips: items(at(object, "/spec/skips"))
             .filter_map(Value::as_str)
             .map(str::to_owned)
             .collect(),

@@ -8,6 +8,7 @@ use catalog::grpc::messages::{
     Bundle, GetBundleRequest, GetPackageRequest, GroupVersionKind, ListBundlesRequest, Package,
 };
 use catalog::store::{Store, StoreError};
+use futures_util::{StreamExt as _, stream};
 use prost::Message as _;
 use resolve::classic::api_set::Api;
 use resolve::classic::entry::{CatalogKey, RegistryBundle, RegistryPackage};
@@ -22,6 +23,9 @@ const MAX_MESSAGE: usize = 64 << 20;
 
 /// The most bundles that a catalog may have: many times what the largest one has.
 const MAX_BUNDLES: usize = 500_000;
+
+/// How many packages a server is asked about at the same time: enough to hide the time that an answer takes.
+const PACKAGES_AT_ONCE: usize = 16;
 
 /// The content of a catalog at some moment.
 #[derive(Debug, Default)]
@@ -118,36 +122,19 @@ impl Content {
             }
             bundles.push(bundle);
         }
-        let names: BTreeSet<&str> = bundles
-            .iter()
-            .map(|bundle| bundle.package_name.as_str())
-            .collect();
+        let names: BTreeSet<String> = bundles.iter().map(|bundle| bundle.package_name.clone()).collect();
+        let asked = names.into_iter().map(|name| described(client.clone(), name));
+        let mut answers = stream::iter(asked).buffer_unordered(PACKAGES_AT_ONCE);
         let mut packages = BTreeMap::new();
         let mut heads = BTreeMap::new();
-        for name in names {
-            let fault = |status: tonic::Status| ContentError::Package {
-                package: name.to_owned(),
-                cause: go_text(&status),
-            };
-            let request = GetPackageRequest {
-                name: name.to_owned(),
-            };
-            let package = client.get_package(request).await.map_err(fault)?.into_inner();
-            for channel in &package.channels {
-                let request = GetBundleRequest {
-                    pkg_name: name.to_owned(),
-                    channel_name: channel.name.clone(),
-                    csv_name: channel.csv_name.clone(),
-                };
-                // A head that can't be had is missing from what people see, but keeps nobody from installing.
-                if let Ok(head) = client.get_bundle(request).await {
-                    let mut head = head.into_inner();
-                    head.object.clear();
-                    heads.insert((name.to_owned(), channel.name.clone()), head);
-                }
+        while let Some(answer) = answers.next().await {
+            let (package, of_channels) = answer?;
+            for (channel, head) in of_channels {
+                heads.insert((package.name.clone(), channel), head);
             }
-            packages.insert(name.to_owned(), package);
+            packages.insert(package.name.clone(), package);
         }
+        drop(answers);
         Ok(Self::new(source, bundles, packages, heads))
     }
 
@@ -186,6 +173,36 @@ impl Content {
         }
         Ok(Self::new(source, bundles, packages, heads))
     }
+}
+
+/// Asks a server for a package and the heads of its channels.
+async fn described(
+    mut client: RegistryClient<Channel>,
+    name: String,
+) -> Result<(Package, Vec<(String, Bundle)>), ContentError> {
+    let request = GetPackageRequest { name: name.clone() };
+    let fault = |status: tonic::Status| ContentError::Package {
+        package: name.clone(),
+        cause: go_text(&status),
+    };
+    let mut package = client.get_package(request).await.map_err(fault)?.into_inner();
+    let mut heads = Vec::new();
+    for channel in &package.channels {
+        let request = GetBundleRequest {
+            pkg_name: name.clone(),
+            channel_name: channel.name.clone(),
+            csv_name: channel.csv_name.clone(),
+        };
+        // A head that can't be had is missing from what people see, but keeps nobody from installing.
+        if let Ok(head) = client.get_bundle(request).await {
+            let mut head = head.into_inner();
+            head.object.clear();
+            heads.push((channel.name.clone(), head));
+        }
+    }
+    // Whatever the server calls it, its bundles go by the name that was asked for.
+    package.name = name;
+    Ok((package, heads))
 }
 
 fn apis(apis: Vec<GroupVersionKind>) -> Vec<Api> {

@@ -36,6 +36,32 @@ const BUNDLE_PARTS: [&str; 2] = ["manifests", "metadata"];
 /// How many images are unpacked and indexed at the same time: each keeps a core and the disk busy.
 const MAX_BUILDS_AT_ONCE: usize = 2;
 
+/// Why there is no bundle.
+#[derive(Debug, thiserror::Error)]
+pub enum BundleError {
+    /// The image can't be had; later it may be.
+    #[error("{0}")]
+    Unavailable(String),
+    /// The image is here, and is no bundle.
+    #[error("image {image} holds no bundle that can be installed: {cause}")]
+    Broken {
+        /// The image.
+        image: String,
+        /// What is wrong with it.
+        cause: String,
+    },
+}
+
+/// A catalog from an image.
+pub struct Pulled {
+    /// The image, by digest.
+    pub image: String,
+    /// What it holds.
+    pub content: Content,
+    /// Who signed the image; none where nobody had to.
+    pub signature: Option<String>,
+}
+
 /// How images are fetched and where they are kept.
 #[derive(Clone)]
 pub struct Images {
@@ -67,7 +93,7 @@ impl Images {
         Ok(Remote::new(options))
     }
 
-    /// Returns the catalog that an image holds and its digest; none if that is the known one.
+    /// Returns the catalog that an image holds; none if that is the known one.
     ///
     /// # Errors
     ///
@@ -78,7 +104,7 @@ impl Images {
         image: &str,
         secrets: Vec<CredentialsDocument>,
         known: Option<&str>,
-    ) -> Result<Option<(String, Content)>, String> {
+    ) -> Result<Option<Pulled>, String> {
         let reference = Reference::parse(image).map_err(|fault| format!("{image:?}: {fault}"))?;
         let remote = self.remote(secrets)?;
         let digest = if let Some(digest) = reference.digest() {
@@ -98,6 +124,8 @@ impl Images {
             .pull(&self.content, &canonical, host_architecture())
             .await
             .map_err(|fault| fault.to_string())?;
+        let acceptance = &pulled.acceptance;
+        let signature = acceptance.is_signed().then(|| acceptance.to_string());
         let _turn = self.builds.acquire().await.map_err(|fault| fault.to_string())?;
         let (content, stores, source) = (self.content.clone(), self.stores.clone(), source.clone());
         let build = move || -> Result<Content, String> {
@@ -114,7 +142,11 @@ impl Images {
         let built = tokio::task::spawn_blocking(build)
             .await
             .map_err(|fault| fault.to_string())??;
-        Ok(Some((canonical.to_string(), built)))
+        Ok(Some(Pulled {
+            image: canonical.to_string(),
+            content: built,
+            signature,
+        }))
     }
 
     /// Returns the bundle that an image holds, and the image by digest.
@@ -126,13 +158,15 @@ impl Images {
         &self,
         image: &str,
         secrets: Vec<CredentialsDocument>,
-    ) -> Result<(String, RegistryBundle), String> {
-        let reference = Reference::parse(image).map_err(|fault| format!("{image:?}: {fault}"))?;
-        let remote = self.remote(secrets)?;
+    ) -> Result<(String, RegistryBundle), BundleError> {
+        let unavailable = |fault: String| BundleError::Unavailable(fault);
+        let reference =
+            Reference::parse(image).map_err(|fault| unavailable(format!("{image:?}: {fault}")))?;
+        let remote = self.remote(secrets).map_err(unavailable)?;
         let pulled = remote
             .pull(&self.content, &reference, host_architecture())
             .await
-            .map_err(|fault| fault.to_string())?;
+            .map_err(|fault| unavailable(fault.to_string()))?;
         let name = pulled.reference.to_string();
         let content = self.content.clone();
         let read = move || {
@@ -143,7 +177,11 @@ impl Images {
         };
         let bundle = tokio::task::spawn_blocking(read)
             .await
-            .map_err(|fault| fault.to_string())??;
+            .map_err(|fault| unavailable(fault.to_string()))?;
+        let bundle = bundle.map_err(|cause| BundleError::Broken {
+            image: image.to_owned(),
+            cause,
+        })?;
         Ok((name, bundle))
     }
 }

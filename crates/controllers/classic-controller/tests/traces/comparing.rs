@@ -13,7 +13,7 @@ use crate::story::Stories;
 pub(crate) struct Difference {
     /// The object.
     pub(crate) subject: Subject,
-    /// What of it: `story`, or a JSON pointer into how it looked at the end; empty for the whole of it.
+    /// What of it: `story`, `events`, or a JSON pointer into how it looked at the end; empty for the whole of it.
     pub(crate) facet: String,
     /// In the recording.
     pub(crate) theirs: Value,
@@ -61,29 +61,25 @@ fn is_left_out(kind: &str, pointer: &str) -> bool {
     }
 }
 
-/// Compares what became of objects, and how they looked at the end.
-pub(crate) fn compare(
-    stories: (&Stories, &Stories),
-    ends: (&BTreeMap<Subject, Value>, &BTreeMap<Subject, Value>),
-) -> Vec<Difference> {
+/// What there is to know of a run.
+#[derive(Debug, Clone)]
+pub(crate) struct Account {
+    /// What became of objects.
+    pub(crate) stories: Stories,
+    /// What was announced of them.
+    pub(crate) events: Stories,
+    /// How they looked at the end.
+    pub(crate) end: BTreeMap<Subject, Value>,
+}
+
+/// Compares two runs.
+pub(crate) fn compare(theirs: &Account, ours: &Account) -> Vec<Difference> {
     let mut differences = Vec::new();
-    let empty = Vec::new();
-    let subjects: BTreeSet<&Subject> = stories.0.keys().chain(stories.1.keys()).collect();
+    compare_told("story", &theirs.stories, &ours.stories, &mut differences);
+    compare_told("events", &theirs.events, &ours.events, &mut differences);
+    let subjects: BTreeSet<&Subject> = theirs.end.keys().chain(ours.end.keys()).collect();
     for subject in subjects {
-        let theirs = stories.0.get(subject).unwrap_or(&empty);
-        let ours = stories.1.get(subject).unwrap_or(&empty);
-        if theirs != ours {
-            differences.push(Difference {
-                subject: subject.clone(),
-                facet: "story".to_owned(),
-                theirs: theirs.clone().into(),
-                ours: ours.clone().into(),
-            });
-        }
-    }
-    let subjects: BTreeSet<&Subject> = ends.0.keys().chain(ends.1.keys()).collect();
-    for subject in subjects {
-        let (theirs, ours) = (ends.0.get(subject), ends.1.get(subject));
+        let (theirs, ours) = (theirs.end.get(subject), ours.end.get(subject));
         let mut found = Vec::new();
         match (theirs, ours) {
             (Some(theirs), Some(ours)) => differ(theirs, ours, "", &subject.0, &mut found),
@@ -101,6 +97,30 @@ pub(crate) fn compare(
         }));
     }
     differences
+}
+
+/// Compares what became of objects.
+pub(crate) fn compare_stories(theirs: &Stories, ours: &Stories) -> Vec<Difference> {
+    let mut differences = Vec::new();
+    compare_told("story", theirs, ours, &mut differences);
+    differences
+}
+
+fn compare_told(facet: &str, theirs: &Stories, ours: &Stories, differences: &mut Vec<Difference>) {
+    let empty = Vec::new();
+    let subjects: BTreeSet<&Subject> = theirs.keys().chain(ours.keys()).collect();
+    for subject in subjects {
+        let theirs = theirs.get(subject).unwrap_or(&empty);
+        let ours = ours.get(subject).unwrap_or(&empty);
+        if theirs != ours {
+            differences.push(Difference {
+                subject: subject.clone(),
+                facet: facet.to_owned(),
+                theirs: theirs.clone().into(),
+                ours: ours.clone().into(),
+            });
+        }
+    }
 }
 
 fn differ(theirs: &Value, ours: &Value, pointer: &str, kind: &str, found: &mut Vec<(String, Value, Value)>) {

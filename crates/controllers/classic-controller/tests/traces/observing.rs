@@ -15,6 +15,11 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use crate::events::REPORTER;
+
+/// What announces something; not one of the kinds that OLM looks after.
+pub(crate) const EVENT: &str = "Event";
+
 /// How long a watch that failed waits.
 const WATCH_PAUSE: Duration = Duration::from_millis(20);
 
@@ -27,6 +32,7 @@ pub(crate) fn api_of(client: &Client, kind: &str, namespace: &str) -> Api<Dynami
         }
         None => match kind {
             "Alpha" => ("demo.baton.test/v1", "alphas", true),
+            EVENT => ("v1", "events", true),
             other => panic!("{other} is no kind of the recordings"),
         },
     };
@@ -71,8 +77,9 @@ impl Scene {
         }));
         let (listed, mut lists) = mpsc::unbounded_channel();
         let mut tasks = JoinSet::new();
-        for kind in Kind::ALL {
-            let kind = kind.naming().kind;
+        let kinds = Kind::ALL.map(|kind| kind.naming().kind);
+        let kinds: Vec<&'static str> = kinds.into_iter().chain([EVENT]).collect();
+        for &kind in &kinds {
             tasks.spawn(follow(
                 api_of(client, kind, ""),
                 kind,
@@ -80,7 +87,7 @@ impl Scene {
                 listed.clone(),
             ));
         }
-        for _ in Kind::ALL {
+        for _ in kinds {
             lists.recv().await.expect("a list");
         }
         let scenery = {
@@ -101,6 +108,11 @@ impl Scene {
         seen.sort_by_key(|sighting| sighting.version);
         seen.retain(|sighting| !self.scenery.contains(&identity(&sighting.object)) && is_told(sighting));
         seen
+    }
+
+    /// Returns how much was seen.
+    pub(crate) fn count(&self) -> usize {
+        self.log.lock().expect("no panic").sightings.len()
     }
 
     /// Waits until nothing happens for a while.
@@ -124,6 +136,9 @@ fn identity(object: &Value) -> String {
 /// The recordings leave out the namespaces of the cluster itself, and what every namespace has.
 fn is_told(sighting: &Sighting) -> bool {
     let text = |key: &str| sighting.object["metadata"][key].as_str().unwrap_or_default();
+    if sighting.kind == EVENT {
+        return sighting.object["source"]["component"] == REPORTER;
+    }
     let namespace = text("namespace");
     let is_of_cluster = namespace.starts_with("kube-") || matches!(namespace, "default" | "olm");
     let is_of_every = matches!(
@@ -158,11 +173,10 @@ async fn follow(
             }
         };
         let version = object.resource_version().and_then(|version| version.parse().ok());
-        let naming = Kind::named(kind).expect("a kind").naming();
         let mut object = serde_json::to_value(object).expect("JSON");
         // What comes in a list doesn't say it.
         object["kind"] = json!(kind);
-        object["apiVersion"] = json!(naming.api_version);
+        object["apiVersion"] = json!(Kind::named(kind).map_or("v1", |kind| kind.naming().api_version));
         let mut log = log.lock().expect("no panic");
         log.sightings.push(Sighting {
             version: version.unwrap_or_default(),

@@ -7,15 +7,17 @@ use classic_controller::controller::{Controller, Options};
 use kube::Client;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::Value;
+use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::catalogs::Catalogs;
-use crate::comparing::{Difference, compare};
+use crate::comparing::{Account, compare, compare_stories};
 use crate::differences;
+use crate::events::{self, Announced, Events};
 use crate::kubelet::Kubelet;
-use crate::observing::{Scene, api_of};
-use crate::recording::{Action, Recording, Subject, Wait};
+use crate::observing::{EVENT, Scene, api_of};
+use crate::recording::{Action, Recording, Step, Subject};
 use crate::server::{self, SYSTEM};
 use crate::story;
 use crate::wording::Names;
@@ -38,8 +40,8 @@ const LONG_QUIET: Duration = Duration::from_millis(1500);
 /// How long a plan is tried again; a minute upstream, which nobody wants to wait for.
 const PLAN_PATIENCE: Duration = Duration::from_secs(14);
 
-/// Plays a recording; returns what differs and is not known to.
-pub(crate) async fn play(client: Client, recording: &Recording) -> Vec<Difference> {
+/// Plays a recording; returns what differs from what is expected and is not known to, and what is known to and doesn't.
+pub(crate) async fn play(client: Client, recording: &Recording, expected: &Account) -> Vec<String> {
     let mut tasks = JoinSet::new();
     let kubelet = Kubelet::default();
     let scene = Scene::new(&client).await;
@@ -55,22 +57,35 @@ pub(crate) async fn play(client: Client, recording: &Recording) -> Vec<Differenc
         },
         ..Options::new(client.clone())
     });
-    tasks.spawn(async move { controller.run(std::future::pending()).await });
+    let (stop, stopped) = oneshot::channel::<()>();
+    tasks.spawn(async move {
+        let stopped = async {
+            stopped.await.ok();
+        };
+        controller.run(stopped).await;
+    });
     let mut player = Player {
         client,
         recording,
+        expected,
         scene,
         kubelet,
         catalogs: Catalogs::default(),
         addresses: BTreeMap::new(),
         is_late: false,
     };
-    player.play().await
+    let complaints = player.play().await;
+    drop(stop);
+    // The controller ends by itself; nobody else does.
+    tasks.join_next().await;
+    complaints
 }
 
 struct Player<'a> {
     client: Client,
     recording: &'a Recording,
+    /// What should come of it.
+    expected: &'a Account,
     scene: Scene,
     kubelet: Kubelet,
     catalogs: Catalogs,
@@ -83,45 +98,59 @@ struct Player<'a> {
 struct Seen {
     names: Names,
     sights: BTreeMap<Subject, Vec<Option<Value>>>,
+    events: Events,
     now: BTreeMap<Subject, Value>,
 }
 
+impl Seen {
+    fn account(&self) -> Account {
+        let stories = story::tell(&self.sights);
+        Account {
+            events: events::tell(&self.events, &stories),
+            stories,
+            end: self.now.clone(),
+        }
+    }
+}
+
 impl Player<'_> {
-    async fn play(&mut self) -> Vec<Difference> {
+    async fn play(&mut self) -> Vec<String> {
         for (position, step) in self.recording.steps.iter().enumerate() {
-            match step.wait {
-                Wait::Nothing => {}
-                Wait::Catalogs => {
-                    let wanted = catalogs(&step.before);
-                    self.wait(|seen| {
-                        let now = catalogs(&seen.now);
-                        wanted
-                            .keys()
-                            .all(|source| now.get(source).is_some_and(|state| state == "READY"))
-                    })
-                    .await;
-                }
-                Wait::Rest if differences::rests_differently(&self.recording.name, position) => {
-                    self.scene.quiet(LONG_QUIET, PATIENCE).await;
-                }
-                Wait::Rest => {
-                    let before = rest(&step.before);
-                    self.wait(|seen| rest(&seen.now) == before).await;
-                    self.scene.quiet(QUIET, QUIET * 5).await;
-                }
-            }
+            self.wait_for(position, step).await;
             self.act(&step.action).await;
         }
-        let theirs = story::tell(&self.recording.sights);
-        let differences = |seen: &Seen| {
-            let ours = story::tell(&seen.sights);
-            let mut found = compare((&theirs, &ours), (&self.recording.end, &seen.now));
-            found.retain(|difference| !differences::is_known(&self.recording.name, difference));
-            found
-        };
-        self.is_late |= !self.waited(|seen| differences(seen).is_empty()).await;
+        let (flow, expected) = (&self.recording.name, self.expected);
+        let judge = |seen: &Seen| differences::judge(flow, &compare(expected, &seen.account()));
+        self.is_late |= !self.waited(|seen| judge(seen).is_empty()).await;
         self.scene.quiet(QUIET, QUIET * 5).await;
-        differences(&self.seen())
+        judge(&self.seen())
+    }
+
+    /// Waits until a step is to be done.
+    async fn wait_for(&mut self, position: usize, step: &Step) {
+        let moment = &step.moment;
+        if moment.is_now() {
+            return;
+        }
+        if moment.is_quiet && differences::rests_differently(&self.recording.name, position) {
+            self.scene.quiet(LONG_QUIET, PATIENCE).await;
+            return;
+        }
+        let before = rest(&step.before);
+        let flow = &self.recording.name;
+        // What has not begun yet rests, too: only who went the same way is where the recording was.
+        let rests = |seen: &Seen| {
+            let way = compare_stories(&step.stories, &story::tell(&seen.sights));
+            rest(&seen.now) == before
+                && way
+                    .iter()
+                    .all(|difference| differences::is_known(flow, difference))
+        };
+        self.wait(|seen| moment.is_seen(&seen.now) && (!moment.is_quiet || rests(seen)))
+            .await;
+        if moment.is_quiet {
+            self.scene.quiet(QUIET, QUIET * 5).await;
+        }
     }
 
     async fn wait(&mut self, is_so: impl Fn(&Seen) -> bool) {
@@ -133,9 +162,11 @@ impl Player<'_> {
     async fn waited(&self, is_so: impl Fn(&Seen) -> bool) -> bool {
         let patience = if self.is_late { SPENT_PATIENCE } else { PATIENCE };
         let deadline = Instant::now() + patience;
+        let mut looked_at = None;
         loop {
             tokio::time::sleep(PAUSE).await;
-            if is_so(&self.seen()) {
+            let count = self.scene.count();
+            if looked_at.replace(count) != Some(count) && is_so(&self.seen()) {
                 return true;
             }
             if Instant::now() >= deadline {
@@ -149,14 +180,20 @@ impl Player<'_> {
         let mut seen = Seen {
             names: Names::new(self.addresses.clone()),
             sights: BTreeMap::new(),
+            events: Events::new(),
             now: BTreeMap::new(),
         };
-        for sighting in &sightings {
+        for sighting in sightings.iter().filter(|sighting| sighting.kind != EVENT) {
             seen.names.meet(sighting.kind, &sighting.object);
         }
         let mut last: BTreeMap<Subject, Value> = BTreeMap::new();
         for sighting in sightings {
             let text = |key: &str| sighting.object["metadata"][key].as_str().unwrap_or_default();
+            if sighting.kind == EVENT {
+                let (about, told) = Announced::read(text("namespace"), &seen.names.tell(&sighting.object));
+                seen.events.entry(about).or_default().insert(told);
+                continue;
+            }
             let subject = (
                 sighting.kind.to_owned(),
                 text("namespace").to_owned(),
@@ -275,11 +312,4 @@ fn rest(objects: &BTreeMap<Subject, Value>) -> BTreeMap<&Subject, Value> {
         Some((subject, state))
     });
     states.collect()
-}
-
-/// Returns how catalogs are reached.
-fn catalogs(objects: &BTreeMap<Subject, Value>) -> BTreeMap<&Subject, Value> {
-    let mut states = rest(objects);
-    states.retain(|(kind, _, _), _| kind == "CatalogSource");
-    states
 }

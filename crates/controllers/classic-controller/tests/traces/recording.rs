@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::differences;
+use crate::comparing::Account;
+use crate::events::{self, Announced, Events};
+use crate::moment::Moment;
+use crate::story::{self, Stories};
 use crate::wording::masked;
 
 /// An object of a flow: kind, namespace (empty for none) and name.
@@ -31,25 +34,16 @@ pub(crate) enum Action {
     Release(String),
 }
 
-/// What a step waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wait {
-    /// Nothing.
-    Nothing,
-    /// That catalogs can be asked.
-    Catalogs,
-    /// That everything rests as it did in the recording.
-    Rest,
-}
-
 /// An action, and what the cluster looked like when it was done.
 #[derive(Debug, Clone)]
 pub(crate) struct Step {
     pub(crate) action: Action,
     /// What the flow waited for before.
-    pub(crate) wait: Wait,
+    pub(crate) moment: Moment,
     /// Every object as it was before the step.
     pub(crate) before: BTreeMap<Subject, Value>,
+    /// What had become of objects by then.
+    pub(crate) stories: Stories,
 }
 
 /// A recorded flow.
@@ -59,8 +53,12 @@ pub(crate) struct Recording {
     pub(crate) steps: Vec<Step>,
     /// What each object looked like, one after the other; none where it was deleted.
     pub(crate) sights: BTreeMap<Subject, Vec<Option<Value>>>,
+    /// What was announced of each object.
+    pub(crate) events: Events,
     /// Every object as it was at the end.
     pub(crate) end: BTreeMap<Subject, Value>,
+    folder: PathBuf,
+    trace: String,
 }
 
 impl Recording {
@@ -76,38 +74,73 @@ impl Recording {
     fn read(folder: &Path, name: &str) -> Self {
         let folder = folder.join(name);
         let trace = fs::read_to_string(folder.join("trace.jsonl")).expect("a trace");
-        let trace = numbered_by_namespace(&trace);
+        Self::told(&folder, name, numbered_by_namespace(&trace))
+    }
+
+    /// Returns the recording as it would have been with other names.
+    pub(crate) fn renamed(&self, names: &[(&str, &str)]) -> Self {
+        let trace = names
+            .iter()
+            .fold(self.trace.clone(), |trace, (from, to)| trace.replace(from, to));
+        Self::told(&self.folder, &self.name, trace)
+    }
+
+    /// Returns the recording as far as the moment before a step.
+    pub(crate) fn until(&self, step: usize) -> Self {
+        let lines = self.trace.lines();
+        let steps = lines.scan(0, |steps, line| {
+            let record: Value = serde_json::from_str(line).expect("a record");
+            *steps += usize::from(record.get("step").is_some_and(|step| step["op"] != "note"));
+            Some((*steps, line))
+        });
+        let before: Vec<&str> = steps
+            .take_while(|(steps, _)| *steps <= step)
+            .map(|(_, line)| line)
+            .collect();
+        Self::told(&self.folder, &self.name, before.join("\n"))
+    }
+
+    /// Returns what there is to know of what was recorded.
+    pub(crate) fn account(&self) -> Account {
+        let stories = story::tell(&self.sights);
+        Account {
+            events: events::tell(&self.events, &stories),
+            stories,
+            end: self.end.clone(),
+        }
+    }
+
+    fn told(folder: &Path, name: &str, trace: String) -> Self {
         let mut recording = Self {
             name: name.to_owned(),
+            folder: folder.to_owned(),
             steps: Vec::new(),
             sights: BTreeMap::new(),
+            events: Events::new(),
             end: BTreeMap::new(),
+            trace: String::new(),
         };
-        let length = differences::length(name);
         for line in trace.lines() {
             let record: Value = serde_json::from_str(line).expect("a record");
             if let Some(step) = record.get("step") {
                 if step["op"] == "note" {
                     continue;
                 }
-                if recording.steps.len() >= length {
-                    break;
-                }
                 let text = step["when"].as_str().unwrap_or("while the plan is retrying");
+                let moment = Moment::parse(text);
                 recording.steps.push(Step {
                     action: action(&folder.join("input"), step),
-                    wait: match text {
-                        "at once" | "before the CatalogSource" => Wait::Nothing,
-                        "after the CatalogSource is READY" => Wait::Catalogs,
-                        _ => Wait::Rest,
-                    },
+                    moment: moment.unwrap_or_else(|| panic!("{name}: {text:?} is no moment")),
                     before: recording.end.clone(),
+                    stories: story::tell(&recording.sights),
                 });
                 continue;
             }
             let text = |key: &str| record[key].as_str().unwrap_or_default().to_owned();
             let subject = (text("kind"), text("namespace"), text("name"));
             if subject.0 == "Event" {
+                let (about, told) = Announced::read(&subject.1, &record["event"]);
+                recording.events.entry(about).or_default().insert(told);
                 continue;
             }
             let object = (record["type"] != "DELETED").then(|| masked(&record["object"]));
@@ -117,6 +150,7 @@ impl Recording {
             };
             recording.sights.entry(subject).or_default().push(object);
         }
+        recording.trace = trace;
         recording
     }
 }

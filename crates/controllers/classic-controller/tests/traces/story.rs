@@ -52,6 +52,11 @@ fn state(subject: &Subject, object: &Value) -> Value {
     }
 }
 
+/// Whether the API server refused something because it had seen a binding, but not yet the role that was made with it.
+fn is_half_seen(message: &str) -> bool {
+    message.contains(": RBAC: ") && message.ends_with(" not found")
+}
+
 /// Leaves out what doesn't last.
 fn settled(kind: &str, story: Vec<Value>) -> Vec<Value> {
     let last = story.len().saturating_sub(1);
@@ -65,7 +70,8 @@ fn settled(kind: &str, story: Vec<Value>) -> Vec<Value> {
                     || is("Installing", "InstallWaiting")
                     || state[1] == "Copied" && position != last
             }
-            "InstallPlan" | "Subscription" | "OperatorGroup" => state[0].is_null(),
+            "InstallPlan" => state[0].is_null() || state[1].as_str().is_some_and(is_half_seen),
+            "Subscription" | "OperatorGroup" => state[0].is_null(),
             "CatalogSource" => state != "READY",
             _ => false,
         };

@@ -152,6 +152,7 @@ pub fn first_revision(extension: &ClusterExtension, release: &Release) -> Result
         bundle: release.bundle(),
         objects: release.objects()?,
         properties: None,
+        signature: None,
         definitions: BTreeMap::new(),
     };
     let deadline = extension

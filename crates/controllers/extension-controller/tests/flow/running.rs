@@ -4,11 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use duty::fence::Fence;
 use duty::leader::{Tenure, lead};
 use http::Request;
+use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::events::v1::Event;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Api;
-use kube::api::ListParams;
+use kube::api::{ListParams, PostParams};
 use kube::client::Body;
 use serde_json::json;
 
@@ -98,7 +101,7 @@ async fn of_two_controllers_one_leads_and_the_other_follows() {
         let (client, tenure, leading) = (world.client.clone(), tenure(identity), Arc::clone(&leading));
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         let task = tokio::spawn(async move {
-            lead(&client, &tenure, async {
+            lead(&client, &tenure, &Fence::closed(), async |_| {
                 let others = leading.fetch_add(1, Ordering::SeqCst);
                 assert_eq!(others, 0, "somebody else leads");
                 stopped.await.ok();
@@ -124,6 +127,73 @@ async fn of_two_controllers_one_leads_and_the_other_follows() {
         .expect("the second leads");
     stop_second.send(()).expect("the second leads");
     assert_eq!(second.await.expect("no panic"), Some(()));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_leader_that_was_held_up_writes_nothing_afterwards() {
+    let world = World::without_controller().await;
+    let tenure = |identity: &str| Tenure {
+        lasts: Duration::from_secs(1),
+        renews_within: Duration::from_millis(600),
+        every: Duration::from_millis(50),
+        ..Tenure::new(SYSTEM, "test.example.com", identity)
+    };
+    let write = async |client: &kube::Client, name: &str| {
+        let map = ConfigMap {
+            metadata: ObjectMeta {
+                name: Some(name.to_owned()),
+                ..ObjectMeta::default()
+            },
+            ..ConfigMap::default()
+        };
+        let maps: Api<ConfigMap> = Api::namespaced(client.clone(), SYSTEM);
+        maps.create(&PostParams::default(), &map).await.map(drop)
+    };
+    let (say_leads, leads) = tokio::sync::oneshot::channel::<()>();
+    // A thread of its own can be held up as a stopped process is: nothing in it goes on, its timers neither.
+    let held_up = std::thread::spawn({
+        let (client, tenure) = (world.client.clone(), tenure("first"));
+        move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .expect("a runtime");
+            runtime.block_on(async {
+                let fence = Fence::closed();
+                let guarded = fence.guard(&client);
+                write(&guarded, "too-early").await.expect_err("nobody leads yet");
+                let work = async |_| {
+                    write(&guarded, "while-leading").await.expect("it leads");
+                    say_leads.send(()).expect("somebody listens");
+                    std::thread::sleep(Duration::from_secs(3));
+                    write(&guarded, "too-late").await
+                };
+                lead(&client, &tenure, &fence, work).await
+            })
+        }
+    });
+    leads.await.expect("the first leads");
+    let (second, fence) = (tenure("second"), Fence::closed());
+    let next = lead(&world.client, &second, &fence, async |_| {});
+    tokio::time::timeout(Duration::from_mins(1), next)
+        .await
+        .expect("the second leads");
+    let late = tokio::task::spawn_blocking(|| held_up.join())
+        .await
+        .expect("a thread")
+        .expect("no panic");
+    // It is told by the write that was refused, or by the Lease, whichever it looks at first.
+    assert!(!matches!(late, Some(Ok(()))), "{late:?}");
+    let maps: Api<ConfigMap> = Api::namespaced(world.client.clone(), SYSTEM);
+    let written: Vec<String> = maps
+        .list(&ListParams::default())
+        .await
+        .expect("a list")
+        .into_iter()
+        .filter_map(|map| map.metadata.name)
+        .filter(|name| name.starts_with("too-") || name.starts_with("while-"))
+        .collect();
+    assert_eq!(written, ["while-leading"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

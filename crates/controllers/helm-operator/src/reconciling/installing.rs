@@ -8,6 +8,7 @@ use api::condition::ConditionStatus;
 use apply::object::ObjectId;
 use chart::engine::Operation;
 use chart::release::Status;
+use duty::events::Announcement;
 use jiff::Timestamp;
 use release::actions::{IN_PROGRESS, Ownership, Releases};
 use release::definitions;
@@ -20,7 +21,6 @@ use super::saying::say_deployed;
 use super::{Again, Look};
 use crate::blueprint::RenderError;
 use crate::deciding::{self, Comparison};
-use crate::events::Announcement;
 use crate::preparing::{Before, Preparation, PreparationError, Wanted};
 use crate::resource::ActionWishes;
 use crate::status::{Aspect, Statement, StatusChange};
@@ -260,10 +260,7 @@ impl Look<'_> {
                     "ReleaseResumed",
                     format!("revision {revision} was cut off and is brought to an end"),
                 );
-                self.world
-                    .announcer
-                    .tell(self.resource, &self.blueprint.watch.kind, &announcement)
-                    .await;
+                self.announce(&announcement).await;
                 let releases = self.releases(action, self.wishes.upgrade_force);
                 match releases.resume(standing).await {
                     Ok(outcome) => {

@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use api::condition::ConditionStatus;
 use chart::schema::SchemaViolation;
+use duty::events::{Announcement, Telling};
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ObjectReference;
 use release::failure::{Cause, Failure};
 use release::records::Record;
 
 use super::{Again, Look};
-use crate::events::Announcement;
 use crate::invalid_fields;
 use crate::readiness;
 use crate::resource::CustomResource;
@@ -144,10 +146,7 @@ impl Look<'_> {
         }
         let message = format!("changed by others and set back: {}", fields.join("; "));
         let announcement = Announcement::normal("DriftRepaired", message);
-        self.world
-            .announcer
-            .tell(self.resource, &self.blueprint.watch.kind, &announcement)
-            .await;
+        self.announce(&announcement).await;
         change.drift(fields);
     }
 
@@ -165,10 +164,27 @@ impl Look<'_> {
     }
 
     pub(super) async fn announce_once(&self, announcement: &Announcement) {
-        if !self.world.announcer.has_told(self.resource, announcement) {
-            let kind = &self.blueprint.watch.kind;
-            self.world.announcer.tell(self.resource, kind, announcement).await;
+        if !self.world.announcer.has_told(&self.resource.uid, announcement) {
+            self.announce(announcement).await;
         }
+    }
+
+    pub(super) async fn announce(&self, announcement: &Announcement) {
+        let (resource, kind) = (self.resource, &self.blueprint.watch.kind);
+        let telling = Telling {
+            reporter: format!("{}-controller", kind.kind.to_lowercase()),
+            about: ObjectReference {
+                api_version: Some(kind.api_version()),
+                kind: Some(kind.kind.clone()),
+                name: Some(resource.id.name.clone()),
+                namespace: Some(resource.id.namespace.clone()).filter(|namespace| !namespace.is_empty()),
+                resource_version: Some(resource.resource_version.clone()),
+                uid: Some(resource.uid.clone()),
+                field_path: None,
+            },
+            happened: Timestamp::now(),
+        };
+        self.world.announcer.tell(&telling, announcement).await;
     }
 
     pub(super) async fn announce_overrides(&self) {
@@ -180,11 +196,7 @@ impl Look<'_> {
             };
             let message = format!("Chart value {path:?} overridden to {value:?} by operator");
             let announcement = Announcement::warning("ValueOverridden", message);
-            let kind = &self.blueprint.watch.kind;
-            self.world
-                .announcer
-                .tell(self.resource, kind, &announcement)
-                .await;
+            self.announce(&announcement).await;
         }
     }
 

@@ -1,6 +1,7 @@
 //! A cluster in this process, a chart, and operators that look after it.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use helm_operator::blueprint::Blueprint;
@@ -188,11 +189,12 @@ impl World {
             );
             text.push_str(&watch);
         }
-        let blueprints: Vec<Blueprint> = watches::read(text.as_bytes(), &chart::environment::of_process())
-            .expect("watches")
-            .into_iter()
-            .map(|watch| Blueprint::load(watch).expect("a chart"))
-            .collect();
+        let blueprints: Vec<Arc<Blueprint>> =
+            watches::read(text.as_bytes(), &chart::environment::of_process())
+                .expect("watches")
+                .into_iter()
+                .map(|watch| Arc::new(Blueprint::load(watch).expect("a chart")))
+                .collect();
         let mine = blueprints
             .iter()
             .map(|blueprint| Operator::of(blueprint, &[]))

@@ -13,6 +13,8 @@ pub(crate) struct Known {
     pub(crate) what: &'static str,
     /// Words that our side must have; none if it has nothing.
     pub(crate) ours: &'static str,
+    /// Whether it differs every time; what is tried again may fall into one group or the next.
+    pub(crate) is_certain: bool,
     /// Why it differs.
     #[expect(dead_code, reason = "the reason is for whoever reads the table")]
     pub(crate) why: &'static str,
@@ -40,6 +42,7 @@ impl Known {
 pub(crate) fn of(trace: &str, after: u64) -> Vec<&'static Known> {
     KNOWN
         .iter()
+        .chain(UNCERTAIN)
         .filter(|known| known.trace == trace && known.after == after)
         .collect()
 }
@@ -57,19 +60,24 @@ mod why {
                                         there already; it is taken back, and later tries look first";
     pub(super) const CHANCE: &str = "defect: random values make upstream upgrade for ever";
     pub(super) const SHARED: &str = "defect: all resources share one chart, which is changed by each render";
+    pub(super) const PENDING: &str =
+        "defect: what was cut off stays pending for ever; it is brought to an end at the next start";
+    pub(super) const RETRIED: &str =
+        "what fails is tried again, and when that falls is a matter of the moment";
     pub(super) const RECORDING: &str =
         "the recording saw the kind only later, because its definition was new";
 }
 
 macro_rules! known {
-    ($($trace:literal $after:literal $what:literal $ours:literal $why:ident)*) => {
-        &[$(Known { trace: $trace, after: $after, what: $what, ours: $ours, why: why::$why }),*]
+    ($is_certain:literal; $($trace:literal $after:literal $what:literal $ours:literal $why:ident)*) => {
+        &[$(Known { trace: $trace, after: $after, what: $what, ours: $ours, is_certain: $is_certain, why: why::$why }),*]
     };
 }
 
 /// All of it.
 #[rustfmt::skip]
 pub(crate) const KNOWN: &[Known] = known! {
+    true;
     "02" 16 "InferenceStack/stack events" "Deployment stack-inference-stack-embed: spec.replicas" DRIFT
     "02" 22 "InferenceStack/stack events" "set back: Service stack-inference-stack-gateway was deleted" DRIFT
     "02" 22 "Service/stack-inference-stack-gateway object" "meta.helm.sh/release-name" MARKS
@@ -115,6 +123,17 @@ pub(crate) const KNOWN: &[Known] = known! {
     "11" 103 "Umbrella/same conditions" "duplicate release name" COLLISION
     "12" 1 "Dice/d conditions" "InstallSuccessful" CHANCE
     "12" 1 "Release/d history" "Install complete" CHANCE
+    "13" 41 "Kitchen/good conditions" "" PENDING
+    "13" 41 "Kitchen/good conditions at the end" "InstallSuccessful" PENDING
+    "13" 41 "Kitchen/good events" "ReleaseResumed" PENDING
+    "13" 41 "Kitchen/good release" "" PENDING
+    "13" 41 "Kitchen/good release at the end" "good-pw" PENDING
+    "13" 41 "Kitchen/hang conditions" "" PENDING
+    "13" 41 "Kitchen/hang conditions at the end" "[]" PENDING
+    "13" 41 "Kitchen/hang events" "ReleaseResumed" PENDING
+    "13" 49 "Kitchen/hang conditions" "Initialized" PENDING
+    "13" 65 "Kitchen/good conditions" "Initialized" PENDING
+    "13" 65 "Kitchen/good release" "null" PENDING
     "14" 10 "Record/off.*" "\"enabled\":false" SHARED
     "14" 17 "ConfigMap/first-on-sub object" "" SHARED
     "14" 17 "ConfigMap/first-on-sub object at the end" "parent" SHARED
@@ -130,4 +149,11 @@ pub(crate) const KNOWN: &[Known] = known! {
     "14" 17 "Umbrella/on release" "on-sub" SHARED
     "20" 12 "InferenceStack/x events" "NotSelected" NOBODY
     "20" 24 "InferenceStack/y events" "NotSelected" NOBODY
+};
+
+/// What may be seen besides.
+#[rustfmt::skip]
+pub(crate) const UNCERTAIN: &[Known] = known! {
+    false;
+    "15" 48 "Kitchen/soup conditions" "pre-upgrade hooks failed" RETRIED
 };

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use chart::environment::Variables;
@@ -107,12 +108,12 @@ impl Operators {
         let environment = environment.clone();
         let variables: Variables = Rc::new(move |name| environment.get(name).cloned().unwrap_or_default());
         let namespaces = vec![self.namespace.clone()];
-        let blueprints: Vec<Blueprint> = watches::load(watches, &variables)
+        let blueprints: Vec<Arc<Blueprint>> = watches::load(watches, &variables)
             .expect("watches")
             .into_iter()
             .map(|mut watch| {
                 watch.chart = self.charts.path(&watch.chart, name);
-                Blueprint::load(watch).expect("a chart")
+                Arc::new(Blueprint::load(watch).expect("a chart"))
             })
             .collect();
         let mine = blueprints

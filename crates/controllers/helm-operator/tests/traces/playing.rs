@@ -301,6 +301,6 @@ fn sort_out<'a>(found: &'a [Difference], known: &[&'a Known]) -> (Vec<&'a Differ
         .filter(|difference| !known.iter().any(|known| known.is(difference)));
     let missing = known
         .iter()
-        .filter(|known| !found.iter().any(|difference| known.is(difference)));
+        .filter(|known| known.is_certain && !found.iter().any(|difference| known.is(difference)));
     (unknown.collect(), missing.copied().collect())
 }
