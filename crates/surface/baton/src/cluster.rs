@@ -1,5 +1,8 @@
 //! The cluster that commands talk to: how it is found, and what is said when it can't be.
 
+mod connection;
+pub(crate) mod requests;
+
 use std::path::PathBuf;
 
 use apply::refusal::is_already_there;
@@ -15,6 +18,8 @@ use kube::{Client, Config};
 use crate::failure::{Failure, system_reason};
 use crate::instance;
 use crate::kubeconfig;
+
+pub(crate) use connection::Connection;
 
 /// Who changes objects when somebody types a command, as managed fields name it.
 pub(crate) const FIELD_MANAGER: &str = "baton";
@@ -35,11 +40,16 @@ pub(crate) struct ClusterAccess {
 impl ClusterAccess {
     /// Makes a client; nothing is sent yet.
     pub(crate) async fn connect(&self) -> Result<Client, Failure> {
+        Ok(self.connection().await?.client)
+    }
+
+    /// Makes a client, and the means to make others that write only while a Lease is held; nothing is sent yet.
+    pub(crate) async fn connection(&self) -> Result<Connection, Failure> {
         let mut config = self.config().await?;
         // The API server takes the name from it by which it remembers who wrote which field.
         let name = HeaderValue::from_static(concat!("baton/", env!("CARGO_PKG_VERSION")));
         config.headers.push((USER_AGENT, name));
-        Client::try_from(config).map_err(|error| Failure::new(format!("cannot talk to the cluster: {error}")))
+        Connection::new(config)
     }
 
     async fn config(&self) -> Result<Config, Failure> {
@@ -221,7 +231,7 @@ fn said(error: &KubeconfigError) -> String {
 }
 
 /// What an error of a connection comes from: what is said around that is about the library.
-fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
+pub(crate) fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
     let mut error = error;
     while let Some(source) = error.source() {
         error = source;

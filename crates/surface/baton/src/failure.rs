@@ -15,6 +15,8 @@ pub(crate) enum Failure {
     },
     /// What is wrong was printed already, in the form that was asked for.
     Told,
+    /// What was to be judged can't be looked at: neither good nor bad is known of it.
+    Undecided(String),
     /// Whoever reads the output has gone away.
     OutputClosed,
 }
@@ -49,6 +51,7 @@ impl Failure {
                 text: format!("{doing}: {text}"),
                 diagnosis,
             },
+            Self::Undecided(text) => Self::Undecided(format!("{doing}: {text}")),
             other => other,
         }
     }
@@ -56,7 +59,7 @@ impl Failure {
     /// What is wrong, in one text.
     pub(crate) fn text(self) -> String {
         match self {
-            Self::Message { text, .. } => text,
+            Self::Message { text, .. } | Self::Undecided(text) => text,
             Self::Told => "failed".to_owned(),
             Self::OutputClosed => "standard output was closed".to_owned(),
         }

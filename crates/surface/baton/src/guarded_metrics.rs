@@ -17,6 +17,9 @@ use k8s_openapi::api::authorization::v1::{
 use kube::Client;
 use kube::api::{Api, ObjectMeta, PostParams};
 
+use crate::cluster::requests;
+use crate::process_metrics;
+
 /// The media type of metrics.
 pub(crate) const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
 
@@ -66,7 +69,24 @@ async fn read_metrics(State(reading): State<Reading>, headers: HeaderMap) -> Res
             }
         }
     }
-    ([(CONTENT_TYPE, METRICS)], (reading.metrics)()).into_response()
+    let text = [
+        (reading.metrics)(),
+        requests::text(),
+        process_metrics::text(),
+        runtime_metrics(),
+    ]
+    .concat();
+    ([(CONTENT_TYPE, METRICS)], text).into_response()
+}
+
+/// What the runtime tells of itself: a number of tasks that only ever grows is a leak.
+fn runtime_metrics() -> String {
+    let tasks = tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    format!(
+        "# HELP baton_runtime_tasks Tasks of this process that have not ended.\n\
+         # TYPE baton_runtime_tasks gauge\n\
+         baton_runtime_tasks {tasks}\n"
+    )
 }
 
 /// Whether somebody may read metrics.

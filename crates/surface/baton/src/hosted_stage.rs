@@ -3,7 +3,9 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
+use clap::Args;
 use image::content::{ContentStore, DEFAULT_CAPACITY_BYTES};
 use image::policy::PolicySource;
 use image::registry::{Registry, RegistryOptions, Serving as ServedRegistry};
@@ -18,13 +20,23 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::failure::Failure;
 use crate::listening;
 
+/// How long the cluster of a command keeps events.
+#[derive(Args)]
+pub(crate) struct EventFlags {
+    /// How long an event is kept after it was last told
+    #[arg(long, value_name = "DURATION", default_value = "1h0m0s", value_parser = chart::go_duration::parse)]
+    event_ttl: Duration,
+}
+
 /// Starts the cluster that a folder keeps, or one in memory. Pods of `images` really run, as soon as the API is served.
 pub(crate) async fn start(
     data_dir: Option<PathBuf>,
     images: Option<Arc<dyn Images>>,
+    events: &EventFlags,
 ) -> Result<Stage, Failure> {
     Stage::start(stage::Options {
         data_dir,
+        events_kept_for: Some(events.event_ttl),
         node: stage::node::Options {
             images,
             wait_for_listener: true,

@@ -10,13 +10,16 @@
 )]
 
 mod arguments;
+mod attestations;
 mod binaries;
 mod built_images;
 mod catalogs;
 mod cluster;
 mod cluster_content;
+mod cluster_picture;
 mod commands;
 mod data_folder;
+mod data_format;
 mod extensions;
 mod failure;
 mod guarded_metrics;
@@ -34,11 +37,15 @@ mod observed_cluster;
 mod offers;
 mod olm;
 mod output;
+mod planned_steps;
+mod process_metrics;
 mod progress;
 mod runtime;
 mod served_router;
 mod sources;
+mod startup_code;
 mod subscriptions;
+mod telemetry;
 mod tenure;
 mod terminal;
 mod tls;

@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use clap::Args;
-use extension_controller::bundles::{Bundles, Certificates};
+use extension_controller::bundles::{Bundles, Certificates, Remotes};
 use extension_controller::observing::Observer;
 use futures_util::FutureExt as _;
+use image::content::ContentStore;
 use image::policy::PolicySource;
 use resolve::resolution::BrokenCatalogs;
 
@@ -30,11 +31,16 @@ pub(crate) struct ObservationFlags {
     images: ImageFlags,
 }
 
-/// Reads the catalogs, extensions and revisions of a cluster.
-pub(crate) async fn observe(
-    flags: &ObservationFlags,
-    terminal: &Terminal,
-) -> Result<Observer<ClusterContent>, Failure> {
+/// A cluster, and where what is installed in it comes from.
+pub(crate) struct Origins {
+    pub(crate) client: kube::Client,
+    pub(crate) catalogs: ClusterContent,
+    pub(crate) remotes: Remotes,
+    pub(crate) store: ContentStore,
+}
+
+/// Opens the ways to a cluster, its catalogs and the registries; nothing is read yet.
+pub(crate) async fn open(flags: &ObservationFlags, terminal: &Terminal) -> Result<Origins, Failure> {
     let client = flags.access.connect().await?;
     let images = Arc::new(Images::open(
         &flags.images,
@@ -47,10 +53,29 @@ pub(crate) async fn observe(
         let remote = images.new_remote().map(Arc::new).map_err(Failure::text);
         std::future::ready(remote).boxed()
     };
+    Ok(Origins {
+        client,
+        catalogs,
+        remotes: Arc::new(remotes),
+        store,
+    })
+}
+
+/// Reads the catalogs, extensions and revisions of a cluster.
+pub(crate) async fn observe(
+    flags: &ObservationFlags,
+    terminal: &Terminal,
+) -> Result<Observer<ClusterContent>, Failure> {
+    let Origins {
+        client,
+        catalogs,
+        remotes,
+        store,
+    } = open(flags, terminal).await?;
     let observer = Observer::new(
         client,
         catalogs,
-        Bundles::new(Arc::new(remotes), store, Certificates::CertManager),
+        Bundles::new(remotes, store, Certificates::CertManager),
         BrokenCatalogs::Skip,
         flags.system_namespace.clone(),
     );

@@ -27,6 +27,11 @@ impl OutputFlag {
         self.output.is_some()
     }
 
+    /// Whether YAML was asked for.
+    pub(crate) fn is_yaml(self) -> bool {
+        self.output == Some(Form::Yaml)
+    }
+
     /// Prints a value in the form that was asked for, or as the text that is made of it for people.
     pub(crate) fn print<T: Serialize + ?Sized>(
         self,

@@ -131,20 +131,22 @@ async fn wish(subscriptions: &Subscriptions, source: &Value) -> Result<Option<Wi
         }
     }
     let decision = decide(&world, &namespace, &name, &Observed::default(), Timestamp::now());
-    Ok(decision.serve.map(|serve| match serve {
-        Serve::Address(address) => Wish::Address(address),
+    Ok(decision.serve.and_then(|serve| match serve {
+        Serve::Address(address) => Some(Wish::Address(address)),
         // Read once, so never again.
-        Serve::Image { image, secrets, .. } => Wish::Image {
+        Serve::Image { image, secrets, .. } => Some(Wish::Image {
             reference: image,
             secrets,
             every: None,
-        },
+        }),
         Serve::ConfigMap {
             name,
             resource_version,
-        } => Wish::ConfigMap {
+        } => Some(Wish::ConfigMap {
             name,
             version: resource_version,
-        },
+        }),
+        // Nobody waits for it here.
+        Serve::MissingConfigMap { .. } => None,
     }))
 }

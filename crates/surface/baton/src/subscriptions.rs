@@ -1,16 +1,15 @@
 //! Subscriptions of a cluster and what they lead to, as commands read, change and wait for them.
 
-mod standing;
-
 use std::time::Duration;
 
 use apply::object::text;
 use apply::refusal::is_already_there;
 use classic::Kind;
 use classic_controller::watching::resource;
+use install_plan::standing::{current_version, in_pieces, standing};
 use kube::Client;
 use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams, PostParams};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::cluster::{FIELD_MANAGER, lacks_kind, refused};
 use crate::failure::Failure;
@@ -18,7 +17,7 @@ use crate::known_names;
 use crate::terminal::Terminal;
 use crate::waiting::WaitFlags;
 
-pub(crate) use standing::{Standing, in_pieces, standing, versions};
+pub(crate) use install_plan::standing::Standing;
 
 /// How often it is looked how far something is.
 const LOOK_EVERY: Duration = Duration::from_millis(300);
@@ -178,41 +177,100 @@ impl Subscriptions {
             return self.follow(subscription.clone()).await;
         }
         let (namespace, name) = place(subscription);
+        let awaited = Awaited {
+            name: &name,
+            object: format!("Subscription {namespace}/{name}"),
+            shown_by: format!("`baton classic status {name} -n {namespace}`"),
+        };
+        let look = async || {
+            let found = self.get(Kind::Subscription, &namespace, &name).await?;
+            let Some(found) = found else {
+                return Err(Failure::new(format!(
+                    "Subscription {namespace}/{name} was deleted meanwhile"
+                )));
+            };
+            let followed = self.follow(found).await?;
+            Ok(match followed.standing() {
+                Standing::Done(_) => Ok(followed),
+                Standing::NeedsApproval { .. } if until == Until::Approvable => Ok(followed),
+                Standing::NeedsApproval { plan, .. } if until.is_past(&plan) => {
+                    match self.installed_standing(&followed.subscription).await? {
+                        None => Ok(followed),
+                        Some(why) => Err(why),
+                    }
+                }
+                Standing::NeedsApproval { plan, .. } => {
+                    return Err(Failure::new(format!(
+                        "Subscription {namespace}/{name}: InstallPlan {plan} waits for approval; approve it with `baton \
+                         classic approve {plan} -n {namespace}`"
+                    )));
+                }
+                Standing::Stopped(why) => {
+                    return Err(Failure::new(format!(
+                        "Subscription {namespace}/{name}: {why}; see `baton classic status {name} -n {namespace}` and \
+                         `baton classic explain {name} -n {namespace}`"
+                    )));
+                }
+                Standing::Underway(why) => Err(why),
+            })
+        };
+        awaited.until(look, wait, terminal).await
+    }
+
+    /// Waits until a version runs, whatever else its plan waits for, and tells on the way what it waits for.
+    pub(crate) async fn wait_version(
+        &self,
+        namespace: &str,
+        version: &str,
+        wait: WaitFlags,
+        terminal: &mut Terminal,
+    ) -> Result<(), Failure> {
+        let awaited = Awaited {
+            name: version,
+            object: named(Kind::ClusterServiceVersion, namespace, version),
+            shown_by: format!("`kubectl describe csv {version} -n {namespace}`"),
+        };
+        // As for a Subscription that leads to it and to nothing else.
+        let asking = json!({"status": {"currentCSV": version, "installedCSV": version}});
+        let look = async || {
+            let found = self.get(Kind::ClusterServiceVersion, namespace, version).await?;
+            match standing(&asking, None, found.as_ref()) {
+                Standing::Done(_) => Ok(Ok(())),
+                Standing::Stopped(why) => Err(Failure::new(format!("{why}; see {}", awaited.shown_by))),
+                other => Ok(Err(other.in_short())),
+            }
+        };
+        awaited.until(look, wait, terminal).await
+    }
+}
+
+/// What a command waits for.
+struct Awaited<'a> {
+    /// What remarks begin with.
+    name: &'a str,
+    object: String,
+    /// The command that shows how far it is.
+    shown_by: String,
+}
+
+impl Awaited<'_> {
+    /// Looks again and again until it is there, and tells on the way what it waits for: that is what a look returns as its
+    /// inner error.
+    async fn until<T>(
+        &self,
+        mut look: impl AsyncFnMut() -> Result<Result<T, String>, Failure>,
+        wait: WaitFlags,
+        terminal: &mut Terminal,
+    ) -> Result<T, Failure> {
         let mut said = String::new();
         let looking = async {
             loop {
-                let found = self.get(Kind::Subscription, &namespace, &name).await?;
-                let Some(found) = found else {
-                    return Err(Failure::new(format!(
-                        "Subscription {namespace}/{name} was deleted meanwhile"
-                    )));
-                };
-                let followed = self.follow(found).await?;
-                let why = match followed.standing() {
-                    Standing::Done(_) => return Ok(followed),
-                    Standing::NeedsApproval { .. } if until == Until::Approvable => return Ok(followed),
-                    Standing::NeedsApproval { plan, .. } if until.is_past(&plan) => {
-                        match self.installed_standing(&followed.subscription).await? {
-                            None => return Ok(followed),
-                            Some(why) => why,
-                        }
-                    }
-                    Standing::NeedsApproval { plan, .. } => {
-                        return Err(Failure::new(format!(
-                            "Subscription {namespace}/{name}: InstallPlan {plan} waits for approval; approve it with `baton \
-                             classic approve {plan} -n {namespace}`"
-                        )));
-                    }
-                    Standing::Stopped(why) => {
-                        return Err(Failure::new(format!(
-                            "Subscription {namespace}/{name}: {why}; see `baton classic status {name} -n {namespace}` and \
-                             `baton classic explain {name} -n {namespace}`"
-                        )));
-                    }
-                    Standing::Underway(why) => why,
+                let why = match look().await? {
+                    Ok(there) => return Ok(there),
+                    Err(why) => why,
                 };
                 if why != said {
-                    terminal.remark(format!("{name}: {}", in_pieces(&why)));
+                    terminal.remark(format!("{}: {}", self.name, in_pieces(&why)));
                     said = why;
                 }
                 tokio::time::sleep(LOOK_EVERY).await;
@@ -221,9 +279,10 @@ impl Subscriptions {
         let waited = tokio::time::timeout(wait.patience(), looking).await;
         waited.unwrap_or_else(|_| {
             Err(Failure::new(format!(
-                "Subscription {namespace}/{name} isn't there after {} s; see `baton classic status {name} -n {namespace}`, or wait \
-                 longer with --timeout{}",
+                "{} isn't there after {} s; see {}, or wait longer with --timeout{}",
+                self.object,
                 wait.patience().as_secs(),
+                self.shown_by,
                 if said.is_empty() {
                     String::new()
                 } else {
@@ -249,14 +308,6 @@ impl Until<'_> {
     /// Whether a plan that waits comes after the one that was waited for.
     fn is_past(self, plan: &str) -> bool {
         matches!(self, Self::CarriedOut(awaited) if awaited != plan)
-    }
-}
-
-/// The name of the version that a Subscription goes to, or has.
-pub(crate) fn current_version(subscription: &Value) -> &str {
-    match text(subscription, "/status/currentCSV") {
-        "" => text(subscription, "/status/installedCSV"),
-        current => current,
     }
 }
 
@@ -337,8 +388,6 @@ fn choose(name: &str, all: Vec<Value>) -> Result<Value, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

@@ -14,6 +14,9 @@ use crate::progress::Bars;
 /// The exit code with which shells report a program whose reader has gone away.
 const OUTPUT_CLOSED: u8 = 141;
 
+/// The exit code of a command that was to judge something and could not: 1 says that it is bad.
+const UNDECIDED: u8 = 2;
+
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const FRAME: Style = AnsiColor::Blue.on_default().bold();
 const HINT: Style = AnsiColor::Cyan.on_default().bold();
@@ -52,6 +55,19 @@ impl Terminal {
             .map_err(|error| Failure::output(&error))
     }
 
+    /// Prints a result with colours, which are left out where standard output is no terminal.
+    #[expect(
+        clippy::unused_self,
+        reason = "there is one way to standard output, and it is this one"
+    )]
+    pub(crate) fn print_styled(&mut self, text: &str) -> Result<(), Failure> {
+        let mut stdout = anstream::stdout().lock();
+        stdout
+            .write_all(text.as_bytes())
+            .and_then(|()| stdout.flush())
+            .map_err(|error| Failure::output(&error))
+    }
+
     /// Prints the text that `--help` and `--version` ask for.
     #[expect(
         clippy::unused_self,
@@ -79,6 +95,11 @@ impl Terminal {
             Ok(()) => ExitCode::SUCCESS,
             Err(Failure::Told) => ExitCode::FAILURE,
             Err(Failure::OutputClosed) => ExitCode::from(OUTPUT_CLOSED),
+            Err(Failure::Undecided(text)) => {
+                let report = self.report(&text, &Diagnosis::default());
+                io::stderr().write_all(report.as_bytes()).ok();
+                ExitCode::from(UNDECIDED)
+            }
             Err(Failure::Message { text, diagnosis }) => {
                 let report = self.report(&text, &diagnosis);
                 io::stderr().write_all(report.as_bytes()).ok();

@@ -1,6 +1,7 @@
 //! Serving with TLS: whose certificate is shown, and what is agreed on with clients.
 
 mod identity;
+mod kept_identity;
 mod known_clients;
 mod listener;
 mod profile;
@@ -8,7 +9,9 @@ mod profile;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use catalog_controller::pull_secrets::NamespacedName;
 use clap::Args;
+use kube::Client;
 use rustls::ServerConfig;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{NoClientAuth, ResolvesServerCert};
@@ -17,6 +20,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::failure::Failure;
 
 pub(crate) use identity::OwnIdentity;
+pub(crate) use kept_identity::KeptIdentity;
 pub(crate) use known_clients::KnownClients;
 pub(crate) use listener::TlsListener;
 pub(crate) use profile::{Profile, ProfileFlags};
@@ -30,12 +34,38 @@ pub(crate) struct TlsFlags {
     /// The key of the certificate, as PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
+    /// The Secret that keeps the certificate in place of files, as NAMESPACE/NAME; baton makes and renews it
+    #[arg(long, value_name = "SECRET", conflicts_with_all = ["tls_cert", "tls_key"], requires = "tls_host")]
+    tls_secret: Option<NamespacedName>,
+    /// A name under which others reach what is served, for the certificate in --tls-secret; may be repeated
+    #[arg(long, value_name = "HOST", requires = "tls_secret")]
+    tls_host: Vec<String>,
     #[command(flatten)]
     profile: ProfileFlags,
 }
 
 impl TlsFlags {
-    /// Makes what encrypts connections; none without a certificate.
+    /// Whether there is a certificate to serve with.
+    pub(crate) fn is_given(&self) -> bool {
+        self.tls_cert.is_some() || self.tls_secret.is_some()
+    }
+
+    /// Makes what encrypts connections with the certificate that the cluster keeps, and what has to go on so that it is
+    /// renewed; none where the cluster keeps none.
+    pub(crate) async fn kept(
+        &self,
+        client: &Client,
+    ) -> Result<Option<(TlsAcceptor, Arc<KeptIdentity>)>, Failure> {
+        let Some(secret) = &self.tls_secret else {
+            return Ok(None);
+        };
+        let profile = self.profile.profile()?;
+        let identity = KeptIdentity::open(client.clone(), secret.clone(), self.tls_host.clone()).await?;
+        let acceptor = acceptor(&profile, Arc::<KeptIdentity>::clone(&identity), Protocols::Both)?;
+        Ok(Some((acceptor, identity)))
+    }
+
+    /// Makes what encrypts connections with the certificate in files; none without them.
     pub(crate) fn acceptor(&self) -> Result<Option<TlsAcceptor>, Failure> {
         let profile = self.profile.profile()?;
         let (Some(certificate), Some(key)) = (&self.tls_cert, &self.tls_key) else {

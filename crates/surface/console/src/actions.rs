@@ -34,6 +34,10 @@ pub(crate) fn done(word: &str) -> Option<&'static str> {
             "The extension stays at its version until somebody resumes it. What is installed is still repaired."
         }
         "resumed" => "The extension follows its spec again.",
+        "plan-approved" => "The plan is approved. Its steps are taken now.",
+        "version-approved" => {
+            "The version is approved, with what it needs. The rest of the plan goes on waiting."
+        }
         "went-back" => "The extension goes back, and stays there until somebody changes its version.",
         _ => return None,
     })
@@ -101,7 +105,12 @@ async fn change(console: &Console, name: &str, change: &Value) -> Result<(), Fau
 
 /// Leads back to the page of an extension, which says what was done.
 fn back_to(name: &str, done: &str) -> Response {
-    let place = format!("{}?done={done}", path(["extensions", name]));
+    led_to(&path(["extensions", name]), done)
+}
+
+/// Leads to a page, which says what was done.
+pub(crate) fn led_to(page: &str, done: &str) -> Response {
+    let place = format!("{page}?done={done}");
     (StatusCode::SEE_OTHER, [(LOCATION, place)]).into_response()
 }
 

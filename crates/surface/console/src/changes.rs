@@ -21,7 +21,7 @@ use tokio::sync::broadcast::error::RecvError;
 use crate::console::Console;
 use crate::fault::Fault;
 use crate::page::Visit;
-use crate::releases::OWNED_BY_HELM;
+use crate::releases::{OWNED_BY_HELM, STILL_NEW};
 use crate::resources::ResourceName;
 
 /// How many pages may follow the cluster at the same time: a person has a few tabs, and each may have its own watch.
@@ -42,6 +42,8 @@ pub(crate) enum Topic {
     Catalogs,
     Extensions,
     Events,
+    /// OLM v0; the name is a namespace.
+    Classic,
 }
 
 /// Something changed.
@@ -81,6 +83,8 @@ impl Subject {
             ["catalogs", name] => Self::Topic(Topic::Catalogs, Some(owned(name))),
             ["extensions"] => Self::Topic(Topic::Extensions, None),
             ["extensions", name] => Self::Topic(Topic::Extensions, Some(owned(name))),
+            ["classic"] => Self::Topic(Topic::Classic, None),
+            ["classic", namespace] => Self::Topic(Topic::Classic, Some(owned(namespace))),
             ["events"] => Self::Topic(Topic::Events, None),
             ["events", kind, namespace, name] => {
                 Self::Topic(Topic::Events, Some(format!("{kind}/{namespace}/{name}")))
@@ -175,7 +179,31 @@ fn releases(console: &Console, only: Option<&(String, String)>) -> BoxStream<'st
         ),
     };
     let seen = watch(secrets, watcher::Config::default().labels(&selector));
-    changes_of(seen.default_backoff())
+    let changes = changes_of(seen.default_backoff());
+    match only {
+        // Pages may show what was counted a moment before the change.
+        None => echoed(changes, STILL_NEW),
+        Some(_) => changes,
+    }
+}
+
+/// Happens with every change, and once more when there was none for so long.
+fn echoed(changes: BoxStream<'static, ()>, after: Duration) -> BoxStream<'static, ()> {
+    stream::unfold((changes, false), move |(mut changes, is_owed)| async move {
+        let next = changes.next();
+        let happens = if is_owed {
+            // Nothing is owed when it was quiet for so long.
+            tokio::time::timeout(after, next).await.ok()
+        } else {
+            Some(next.await)
+        };
+        match happens {
+            Some(None) => None,
+            Some(Some(())) => Some(((), (changes, true))),
+            None => Some(((), (changes, false))),
+        }
+    })
+    .boxed()
 }
 
 /// Happens with everything that a watch sees after its first list.
@@ -214,6 +242,9 @@ mod tests {
         let event = Subject::read("events/Shop/-/books").expect("a subject");
         assert!(event.includes(&Notice::of(Topic::Events, "Shop/-/books")));
         assert!(!event.includes(&Notice::of(Topic::Events, "Shop/shop/books")));
+        let namespace = Subject::read("classic/shop").expect("a subject");
+        assert!(namespace.includes(&Notice::of(Topic::Classic, "shop")));
+        assert!(!namespace.includes(&Notice::of(Topic::Classic, "other")));
         let all = Subject::read("extensions").expect("a subject");
         assert!(all.includes(&Notice::of(Topic::Extensions, "other")));
     }
@@ -223,6 +254,17 @@ mod tests {
         for text in ["", "secrets", "extensions/a/b", "resources/a/b", "releases/a"] {
             assert_eq!(Subject::read(text), None, "{text:?}");
         }
+    }
+
+    #[tokio::test]
+    async fn what_was_counted_too_early_is_told_of_again() {
+        let changes = stream::iter([(), ()]).chain(stream::pending()).boxed();
+        // Two changes, and one echo of them, which comes at once here.
+        assert_eq!(echoed(changes, Duration::ZERO).take(3).count().await, 3);
+        assert_eq!(
+            echoed(stream::iter([()]).boxed(), Duration::ZERO).count().await,
+            1
+        );
     }
 
     #[tokio::test]

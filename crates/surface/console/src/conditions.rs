@@ -8,13 +8,18 @@ use serde_json::Value;
 use crate::marks::{Moment, Pill, Tone};
 
 /// Conditions that are bad news when they hold.
-const BAD_NEWS: [&str; 5] = [
+const BAD_NEWS: [&str; 7] = [
     "Deprecated",
     "Degraded",
     "Failed",
     "Irreconcilable",
     "ReleaseFailed",
+    "Missing",
+    "Unhealthy",
 ];
+
+/// Conditions that say, when they hold, that something is under way.
+const UNDER_WAY: [&str; 2] = ["Pending", "Unpacking"];
 
 /// How much of a message is shown; a kind may write anything of any length.
 const LONGEST_MESSAGE: usize = 4_000;
@@ -60,7 +65,12 @@ pub(crate) fn rows_of(object: &Value, now: Timestamp) -> Vec<ConditionRow> {
 
 fn pill(kind: &str, status: &str) -> Pill {
     let is_bad_news = BAD_NEWS.iter().any(|ending| kind.ends_with(ending));
+    let is_under_way = UNDER_WAY.iter().any(|ending| kind.ends_with(ending));
     let tone = match (is_bad_news, status) {
+        _ if is_under_way => match status {
+            "True" => Tone::Busy,
+            _ => Tone::Idle,
+        },
         (true, "True") => Tone::Bad,
         (false, "True") => Tone::Good,
         (true, "False") | (_, "Unknown") => Tone::Idle,
@@ -185,6 +195,10 @@ mod tests {
         assert_eq!(pill("Deprecated", "False").tone, Tone::Idle);
         assert_eq!(pill("BundleDeprecated", "False").tone, Tone::Idle);
         assert_eq!(pill("ReleaseFailed", "True").tone, Tone::Bad);
+        assert_eq!(pill("CatalogSourcesUnhealthy", "False").tone, Tone::Idle);
+        assert_eq!(pill("InstallPlanMissing", "True").tone, Tone::Bad);
+        assert_eq!(pill("InstallPlanPending", "True").tone, Tone::Busy);
+        assert_eq!(pill("InstallPlanPending", "False").tone, Tone::Idle);
         assert_eq!(pill("Installed", "True").tone, Tone::Good);
         assert_eq!(pill("Installed", "False").tone, Tone::Warning);
     }

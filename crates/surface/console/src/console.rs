@@ -17,6 +17,7 @@ use tokio::sync::{Semaphore, broadcast, watch};
 use crate::access::{Hosts, Token};
 use crate::actions::FIELD_MANAGER;
 use crate::changes::{MOST_STREAMS, Notice};
+use crate::classic::Picture;
 use crate::insight::Insight;
 use crate::recent_events::RecentEvents;
 use crate::releases::LastSurvey;
@@ -58,6 +59,7 @@ pub struct Console {
     pub(crate) engine: Engine,
     pub(crate) releases: Cluster,
     pub(crate) events: RecentEvents,
+    pub(crate) classic: Picture,
     pub(crate) last_survey: LastSurvey,
     pub(crate) token: Token,
     pub(crate) hosts: Hosts,
@@ -92,6 +94,7 @@ impl Console {
             engine: Engine::new(client.clone(), system_namespace),
             releases: Cluster::new(client.clone(), FIELD_MANAGER),
             events: RecentEvents::default(),
+            classic: Picture::default(),
             last_survey: LastSurvey::default(),
             token,
             hosts,
@@ -122,6 +125,12 @@ impl Console {
         let mut filled = self.filled.subscribe();
         let waiting = filled.wait_for(|filled| filled.is_complete());
         matches!(tokio::time::timeout(FIRST_LOOK, waiting).await, Ok(Ok(_)))
+    }
+
+    /// Waits until it is known what the cluster holds of OLM v0, or for a moment.
+    pub(crate) async fn wait_classic(&self) -> bool {
+        let waiting = self.classic.wait_asked();
+        tokio::time::timeout(FIRST_LOOK, waiting).await.is_ok()
     }
 
     #[expect(

@@ -16,11 +16,11 @@ use serde_json::{Value, json};
 use crate::conditions::shortened;
 use crate::console::Console;
 use crate::fault::Fault;
-use crate::marks::{Empty, Pill};
+use crate::marks::{Empty, Link, Pill};
 use crate::page::{Page, Section, Visit, shown};
 use crate::plans::ChangeList;
 use crate::releases::status_pill;
-use crate::resources::{Crumb, HISTORY, ResourceName, crumbs, read_resource};
+use crate::resources::{HISTORY, ResourceName, crumbs, read_resource};
 
 /// Another revision to compare with.
 struct Against {
@@ -33,7 +33,7 @@ struct Against {
 #[template(path = "revision.html")]
 struct RevisionPage {
     page: Page,
-    crumbs: Vec<Crumb>,
+    crumbs: Vec<Link>,
     number: i64,
     pill: Pill,
     description: String,
@@ -121,10 +121,7 @@ pub(crate) async fn revision(
         ),
         crumbs: crumbs(&name)
             .into_iter()
-            .chain([Crumb {
-                href: name.path(),
-                text: name.words(),
-            }])
+            .chain([Link::to(name.path(), name.words())])
             .collect(),
         number,
         pill: status_pill(release.info.status.as_str()),

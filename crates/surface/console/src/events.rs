@@ -15,6 +15,9 @@ use crate::marks::{Empty, Moment, Pill, Tone};
 use crate::page::{Page, Section, Visit, shown};
 use crate::paging::Paging;
 
+/// How many events about one object its page shows.
+const MOST_ABOUT_ONE: usize = 10;
+
 /// A row of the table of events.
 pub(crate) struct EventRow {
     pub(crate) when: Moment,
@@ -108,14 +111,8 @@ pub(crate) async fn list(State(console): State<Arc<Console>>, visit: Visit) -> R
     })
 }
 
-/// The newest events about one object.
-pub(crate) fn about(
-    console: &Console,
-    kind: &str,
-    namespace: &str,
-    name: &str,
-    most: usize,
-) -> Vec<EventRow> {
+/// The newest events about one object, as many as its page shows.
+pub(crate) fn about(console: &Console, kind: &str, namespace: &str, name: &str) -> Vec<EventRow> {
     let now = console.now();
     let newest = console.events.newest().into_iter();
     let own = newest.filter(|event| {
@@ -124,5 +121,7 @@ pub(crate) fn about(
             && object.name.as_deref() == Some(name)
             && object.namespace.as_deref().unwrap_or_default() == namespace
     });
-    own.take(most).map(|event| EventRow::of(&event, now)).collect()
+    own.take(MOST_ABOUT_ONE)
+        .map(|event| EventRow::of(&event, now))
+        .collect()
 }

@@ -19,9 +19,6 @@ use crate::marks::{Empty, Moment, Pill, Tone};
 use crate::page::{Page, Section, Visit, path, shown};
 use crate::paging::Paging;
 
-/// How many events about an extension its page shows.
-const MOST_EVENTS: usize = 10;
-
 /// A row of the table of extensions.
 pub(crate) struct ExtensionRow {
     pub(crate) href: String,
@@ -210,7 +207,7 @@ pub(crate) async fn one(
         revisions: tree.revisions.iter().rev().map(revision_view).collect(),
         history,
         paging,
-        events: about(&console, "ClusterExtension", "", &name, MOST_EVENTS),
+        events: about(&console, "ClusterExtension", "", &name),
         empty: Empty::new(
             "Nothing is rolled out",
             "There is no revision yet; the conditions below say what is missing.",

@@ -1,6 +1,7 @@
 //! An upgrade graph of one channel: which versions there are, what follows what, and the road of the installed one.
 
 mod drawing;
+pub(crate) mod lanes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

@@ -9,6 +9,7 @@
 //! - [`Console`], [`Options`]: what the pages share, and how it is wired
 //! - [`Token`], [`Hosts`]: who may look
 //! - `overview`, `catalogs`, `packages`, `extensions`, `resources`, `events`: the pages, each with its templates
+//! - `classic`: the pages of OLM v0
 //! - `graph`: an upgrade graph drawn as SVG, as a pure function
 //!
 //! Nothing is decided here: what a plan, an explanation or a road is, those say who decide it. Pages work without
@@ -19,6 +20,7 @@ mod actions;
 mod assets;
 mod catalogs;
 mod changes;
+mod classic;
 mod conditions;
 mod console;
 mod diffs;
@@ -77,6 +79,28 @@ pub fn router(console: Arc<Console>) -> Router {
             get(diffs::revision),
         )
         .route(&format!("{resource}/logs"), get(logs::of_resource))
+        .route("/classic", get(classic::overview::page))
+        .route("/classic/subscriptions", get(classic::subscriptions::list))
+        .route(
+            "/classic/subscriptions/{namespace}/{name}",
+            get(classic::subscriptions::one),
+        )
+        .route("/classic/plans", get(classic::plans::list))
+        .route("/classic/plans/{namespace}/{name}", get(classic::plans::one))
+        .route(
+            "/classic/plans/{namespace}/{name}/approve",
+            post(classic::plans::approve),
+        )
+        .route("/classic/versions", get(classic::versions::list))
+        .route(
+            "/classic/versions/{namespace}/{name}",
+            get(classic::versions::one),
+        )
+        .route("/classic/dependencies", get(classic::dependencies::choose))
+        .route(
+            "/classic/dependencies/{namespace}",
+            get(classic::dependencies::one),
+        )
         .route("/events", get(events::list))
         .route("/changes", get(changes::stream))
         .route("/theme", post(actions::theme))

@@ -13,10 +13,10 @@ use release::records::Records;
 
 use crate::console::Console;
 use crate::fault::Fault;
-use crate::marks::Empty;
+use crate::marks::{Empty, Link};
 use crate::page::{Page, Section, Visit, shown};
 use crate::parameters::Parameters;
-use crate::resources::{Crumb, ResourceName, crumbs, live_objects, pods_of, read_resource};
+use crate::resources::{ResourceName, crumbs, live_objects, pods_of, read_resource};
 
 /// How many lines are shown: the newest, a few screens of them.
 const LINES: i64 = 500;
@@ -35,7 +35,7 @@ struct Choice {
 #[template(path = "logs.html")]
 struct Logs {
     page: Page,
-    crumbs: Vec<Crumb>,
+    crumbs: Vec<Link>,
     choices: Vec<Choice>,
     log: String,
     /// Why there is no log.
@@ -118,10 +118,7 @@ pub(crate) async fn of_resource(
         page: visit.page(format!("Logs of {}", name.words()), Section::Resources),
         crumbs: crumbs(&name)
             .into_iter()
-            .chain([Crumb {
-                href: name.path(),
-                text: name.words(),
-            }])
+            .chain([Link::to(name.path(), name.words())])
             .collect(),
         empty: if choices.is_empty() {
             Empty::new("No pod", "The objects of this release run no pod at the moment.")

@@ -73,6 +73,41 @@ impl Moment {
     }
 }
 
+/// A name that leads to the page of what it names, if there is one.
+#[derive(Debug, Clone, PartialEq, Eq, Template)]
+#[template(
+    ext = "html",
+    source = r#"{% if let Some(href) = href %}<a href="{{ href }}">{{ text }}</a>{% else %}{{ text }}{% endif %}"#
+)]
+pub(crate) struct Link {
+    href: Option<String>,
+    text: String,
+}
+
+impl Link {
+    pub(crate) fn to(href: impl Into<String>, text: impl Into<String>) -> Self {
+        Self {
+            href: Some(href.into()),
+            text: text.into(),
+        }
+    }
+
+    pub(crate) fn nowhere(text: impl Into<String>) -> Self {
+        Self {
+            href: None,
+            text: text.into(),
+        }
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(crate) fn href(&self) -> &str {
+        self.href.as_deref().unwrap_or_default()
+    }
+}
+
 /// What stands where there is nothing yet, with what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq, Template)]
 #[template(path = "empty.html")]
@@ -118,6 +153,15 @@ mod tests {
         ] {
             assert_eq!(told(ago), words);
         }
+    }
+
+    #[test]
+    fn a_link_leads_somewhere_or_is_a_name() {
+        assert_eq!(
+            Link::to("/a?b&c", "<a>").to_string(),
+            "<a href=\"/a?b&#38;c\">&#60;a&#62;</a>"
+        );
+        assert_eq!(Link::nowhere("a&b").to_string(), "a&#38;b");
     }
 
     #[test]

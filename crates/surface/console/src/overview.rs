@@ -6,6 +6,8 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 
+use crate::classic::overview::Numbers;
+use crate::classic::{self, Presence};
 use crate::conditions::{of_catalog, of_extension};
 use crate::console::Console;
 use crate::events::EventRow;
@@ -21,12 +23,12 @@ const MOST_EVENTS: usize = 8;
 const MOST_NEEDS: usize = 12;
 
 /// Something that needs somebody.
-struct Need {
-    href: String,
-    name: String,
-    kind: &'static str,
-    pill: Pill,
-    why: String,
+pub(crate) struct Need {
+    pub(crate) href: String,
+    pub(crate) name: String,
+    pub(crate) kind: &'static str,
+    pub(crate) pill: Pill,
+    pub(crate) why: String,
 }
 
 #[derive(Template)]
@@ -40,6 +42,8 @@ struct Overview {
     /// None where they can't be counted.
     resources: Option<String>,
     failing: usize,
+    /// OLM v0; none where the cluster has none.
+    classic: Option<Numbers>,
     needs: Vec<Need>,
     more_needs: usize,
     rows: Vec<ExtensionRow>,
@@ -50,7 +54,7 @@ struct Overview {
 
 /// Shows the first page.
 pub(crate) async fn page(State(console): State<Arc<Console>>, visit: Visit) -> Result<Response, Fault> {
-    let is_read = console.wait_filled().await;
+    let (is_read, is_classic_read) = tokio::join!(console.wait_filled(), console.wait_classic());
     let index = console.insight.index();
     let (catalogs, extensions) = (index.catalogs(), index.extensions());
     let mut needs = Vec::new();
@@ -83,6 +87,7 @@ pub(crate) async fn page(State(console): State<Arc<Console>>, visit: Visit) -> R
             });
         }
     }
+    needs.extend(classic::needs(&console));
     needs.sort_by_key(|need| need.pill.tone != Tone::Bad);
     let more_needs = needs.len().saturating_sub(MOST_NEEDS);
     needs.truncate(MOST_NEEDS);
@@ -96,6 +101,7 @@ pub(crate) async fn page(State(console): State<Arc<Console>>, visit: Visit) -> R
         page: visit.page("Overview", Section::Overview).following([
             "catalogs",
             "extensions",
+            "classic",
             "releases",
             "events",
         ]),
@@ -105,6 +111,7 @@ pub(crate) async fn page(State(console): State<Arc<Console>>, visit: Visit) -> R
         installed,
         resources,
         failing,
+        classic: (console.classic.presence() == Presence::There).then(|| Numbers::of(&console)),
         needs,
         more_needs,
         rows: extensions
@@ -117,7 +124,7 @@ pub(crate) async fn page(State(console): State<Arc<Console>>, visit: Visit) -> R
             .take(MOST_EVENTS)
             .map(|event| EventRow::of(event, now))
             .collect(),
-        is_read,
+        is_read: is_read && is_classic_read,
         empty: if catalogs.is_empty() {
             Empty::new(
                 "No catalog yet",

@@ -86,6 +86,7 @@ pub(crate) enum Section {
     Packages,
     Extensions,
     Resources,
+    Classic,
     Events,
     None,
 }
@@ -99,7 +100,7 @@ pub(crate) struct BarLink {
     section: Section,
 }
 
-const BAR: [BarLink; 6] = [
+const BAR: [BarLink; 7] = [
     BarLink {
         href: "/",
         text: "Overview",
@@ -129,6 +130,12 @@ const BAR: [BarLink; 6] = [
         text: "Resources",
         letter: "r",
         section: Section::Resources,
+    },
+    BarLink {
+        href: "/classic",
+        text: "OLM v0",
+        letter: "0",
+        section: Section::Classic,
     },
     BarLink {
         href: "/events",

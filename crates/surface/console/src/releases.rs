@@ -54,7 +54,7 @@ impl Survey {
 }
 
 /// How old what is known of all releases may be where only their number counts.
-const STILL_NEW: Duration = Duration::from_secs(10);
+pub(crate) const STILL_NEW: Duration = Duration::from_secs(10);
 
 /// What was known of all releases a moment ago, so that a page that changes often doesn't list them as often.
 #[derive(Default)]

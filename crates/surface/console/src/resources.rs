@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::console::Console;
 use crate::fault::Fault;
-use crate::marks::{Empty, Moment, Pill, Tone};
+use crate::marks::{Empty, Link, Moment, Pill, Tone};
 use crate::page::{Page, Section, Visit, path, shown};
 use crate::paging::ROWS;
 use crate::parameters::Parameters;
@@ -202,23 +202,14 @@ fn of_resource(object: &Value, is_leaving: bool) -> Pill {
     }
 }
 
-/// The way of links from the kinds down to a resource.
-pub(crate) struct Crumb {
-    pub(crate) href: String,
-    pub(crate) text: String,
-}
-
 /// The links above the pages of a resource.
-pub(crate) fn crumbs(name: &ResourceName) -> Vec<Crumb> {
+pub(crate) fn crumbs(name: &ResourceName) -> Vec<Link> {
     vec![
-        Crumb {
-            href: path(["resources"]),
-            text: "Resources".to_owned(),
-        },
-        Crumb {
-            href: name::kind_path(&name.group, &name.version, &name.kind),
-            text: name.kind.clone(),
-        },
+        Link::to(path(["resources"]), "Resources"),
+        Link::to(
+            name::kind_path(&name.group, &name.version, &name.kind),
+            name.kind.clone(),
+        ),
     ]
 }
 

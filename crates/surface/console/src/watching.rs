@@ -10,6 +10,7 @@ use kube::{Api, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 
 use crate::changes::{Notice, Topic};
+use crate::classic;
 use crate::console::Console;
 use crate::recent_events::subject;
 
@@ -72,7 +73,7 @@ pub(crate) async fn watch(console: &Console) {
         },
         || console.filled.send_modify(|filled| filled.events = true),
     );
-    tokio::join!(catalogs, extensions, revisions, events);
+    tokio::join!(catalogs, extensions, revisions, events, classic::watch(console));
 }
 
 /// Hands over everything that a watch sees, and says when everything was seen once.

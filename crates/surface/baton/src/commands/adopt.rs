@@ -12,7 +12,7 @@ use extension_controller::adoption::classic::{self, Action, ClassicInstallation,
 use extension_controller::choosing::choose;
 use extension_controller::snapshot::NoContent;
 use kube::Client;
-use kube::api::{Api, DeleteParams, DynamicObject, ListParams, PropagationPolicy};
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PropagationPolicy};
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::{Value, json};
 
@@ -21,7 +21,8 @@ use crate::commands::install::told as told_installed;
 use crate::extensions::Extensions;
 use crate::failure::Failure;
 use crate::observed_cluster::{self, ObservationFlags};
-use crate::output::{OutputFlag, columns};
+use crate::output::OutputFlag;
+use crate::planned_steps::{self, PlannedStep, object_name};
 use crate::runtime;
 use crate::terminal::Terminal;
 use crate::waiting::WaitFlags;
@@ -228,6 +229,11 @@ impl Adopt {
         let extensions = Extensions::of(client.clone());
         // Tried first: nothing goes before it is known that something can take its place.
         extensions.create(extension, true).await?;
+        // Who goes takes these along, by a label; until others are in their place, the operator works with them.
+        let goes_along = |step: &&Step| step.action == Action::Delete && step.namespace.is_empty();
+        for step in steps.iter().filter(goes_along) {
+            let_go(client, step).await?;
+        }
         for step in steps.iter().filter(|step| step.action == Action::DeleteAlone) {
             delete(client, step, &alone).await?;
         }
@@ -242,18 +248,35 @@ impl Adopt {
     }
 }
 
-async fn delete(client: &Client, step: &Step, how: &DeleteParams) -> Result<(), Failure> {
+fn objects_of(client: &Client, step: &Step) -> Api<DynamicObject> {
     let (group, version) = step
         .api_version
         .split_once('/')
         .unwrap_or(("", &step.api_version));
     let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, &step.kind));
-    let objects: Api<DynamicObject> = if step.namespace.is_empty() {
+    if step.namespace.is_empty() {
         Api::all_with(client.clone(), &resource)
     } else {
         Api::namespaced_with(client.clone(), &step.namespace, &resource)
-    };
-    match objects.delete(&step.name, how).await {
+    }
+}
+
+/// Takes the label from an object by which OLM v0 deletes it with its ClusterServiceVersion.
+async fn let_go(client: &Client, step: &Step) -> Result<(), Failure> {
+    let change = json!({"metadata": {"labels": {OWNER_LABEL: null}}});
+    let changed = objects_of(client, step)
+        .patch(&step.name, &PatchParams::default(), &Patch::Merge(&change))
+        .await;
+    match changed {
+        Err(error) if is_not_found(&error) => Ok(()),
+        changed => changed
+            .map(drop)
+            .map_err(|error| refused(&format!("change {} {:?}", step.kind, step.name), error)),
+    }
+}
+
+async fn delete(client: &Client, step: &Step, how: &DeleteParams) -> Result<(), Failure> {
+    match objects_of(client, step).delete(&step.name, how).await {
         Err(error) if is_not_found(&error) => Ok(()),
         deleted => deleted
             .map(drop)
@@ -262,23 +285,17 @@ async fn delete(client: &Client, step: &Step, how: &DeleteParams) -> Result<(), 
 }
 
 fn table(steps: &[Step]) -> String {
-    let mut rows = vec![["ACTION", "OBJECT", "BECAUSE"].map(str::to_owned).to_vec()];
-    rows.extend(steps.iter().map(|step| {
+    planned_steps::table(steps.iter().map(|step| {
         let action = match step.action {
             Action::DeleteAlone => "delete, keep what it owns",
             Action::TakeOver => "take over",
             Action::Create => "make",
             Action::Delete => "delete",
         };
-        let name = match step.namespace.as_str() {
-            "" => step.name.clone(),
-            namespace => format!("{namespace}/{}", step.name),
-        };
-        vec![
-            action.to_owned(),
-            format!("{} {name}", step.kind),
-            step.because.clone(),
-        ]
-    }));
-    columns(&rows)
+        PlannedStep {
+            action,
+            object: object_name(&step.kind, &step.namespace, &step.name),
+            because: &step.because,
+        }
+    }))
 }

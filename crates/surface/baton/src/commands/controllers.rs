@@ -9,6 +9,7 @@ use std::time::Duration;
 use api::keys;
 use catalog_controller::pull_secrets::GlobalSecrets;
 use clap::{Args, ValueEnum};
+use deploy::component::Component;
 use extension_controller::bundles::Certificates;
 use extension_controller::controller;
 use image::policy::PolicySource;
@@ -17,12 +18,15 @@ use tokio::sync::watch;
 
 use self::classic::ClassicFlags;
 use crate::cluster::ClusterAccess;
+use crate::data_format;
 use crate::failure::Failure;
 use crate::images::{ImageFlags, Images};
 use crate::listening;
-use crate::logging::LogLevel;
+use crate::logging::LogFlags;
 use crate::olm::{self, Extent, MetricsPlace, Olm};
 use crate::runtime;
+use crate::startup_code;
+use crate::telemetry::TelemetryFlags;
 use crate::tenure;
 use crate::terminal::Terminal;
 use crate::tls::TlsFlags;
@@ -38,8 +42,12 @@ pub(crate) struct Controllers {
     listen: SocketAddr,
     /// Where metrics are served with TLS, to those whom the cluster allows to get /metrics; without it, beside catalogs and
     /// to everybody who can reach them
-    #[arg(long, value_name = "ADDRESS", requires = "tls_cert")]
+    #[arg(long, value_name = "ADDRESS")]
     metrics_bind_address: Option<SocketAddr>,
+    /// What this process looks after; others may look after the rest
+    #[arg(long, value_enum, value_name = "DUTIES", value_delimiter = ',',
+        default_values_t = [Duty::Catalogs, Duty::Extensions, Duty::Subscriptions])]
+    duties: Vec<Duty>,
     /// Let other machines reach what is served: listen on addresses that aren't loopback
     #[arg(long)]
     allow_remote: bool,
@@ -62,11 +70,12 @@ pub(crate) struct Controllers {
     #[arg(long, value_enum, value_name = "WHO", default_value = "cert-manager")]
     certificates: CertificateMaker,
     /// How long another replica waits for one that is silent, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 15, value_parser = clap::value_parser!(u64).range(3..=600))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 11, value_parser = clap::value_parser!(u64).range(3..=600))]
     lease_duration: u64,
-    /// How much is told on standard error
-    #[arg(long, value_enum, value_name = "LEVEL", default_value = "info")]
-    log_level: LogLevel,
+    #[command(flatten)]
+    log: LogFlags,
+    #[command(flatten)]
+    telemetry: TelemetryFlags,
     #[command(flatten)]
     classic: ClassicFlags,
     #[command(flatten)]
@@ -75,6 +84,14 @@ pub(crate) struct Controllers {
     access: ClusterAccess,
     #[command(flatten)]
     images: ImageFlags,
+}
+
+/// What a process looks after.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Duty {
+    Catalogs,
+    Extensions,
+    Subscriptions,
 }
 
 /// Who makes the certificates of webhooks.
@@ -94,16 +111,53 @@ impl Controllers {
         {
             listening::check(address, self.allow_remote)?;
         }
-        self.log_level.start();
-        runtime::block_on(self.work(terminal))
+        let _used = data_format::open(&self.data_dir)?;
+        self.telemetry.check()?;
+        runtime::block_on(async {
+            let telemetry = self.telemetry.start(&self.log, self.service_name()).await?;
+            let outcome = Box::pin(self.work(terminal)).await;
+            telemetry.stop().await;
+            outcome
+        })
+    }
+
+    /// What traces call this process: the component that it is, where it is one alone.
+    fn service_name(&self) -> &'static str {
+        match self.duties.as_slice() {
+            [Duty::Catalogs] => Component::Catalogs.name(),
+            [Duty::Extensions] => Component::Extensions.name(),
+            [Duty::Subscriptions] => Component::Subscriptions.name(),
+            _ => "baton",
+        }
     }
 
     async fn work(self, terminal: &mut Terminal) -> Result<(), Failure> {
         let stop = runtime::stop_signal()?;
         // Refused before anything is written to the cluster.
-        let tls = self.tls.acceptor()?;
-        let client = self.access.connect().await?;
-        let classic = self.classic.options(&self.access).await?;
+        if self.metrics_bind_address.is_some() && !self.tls.is_given() {
+            return Err(Failure::new(
+                "--metrics-bind-address needs a certificate: give one with --tls-cert and --tls-key, or let baton keep one with \
+                 --tls-secret",
+            ));
+        }
+        if self.duties == [Duty::Subscriptions] && self.classic.is_left_out() {
+            return Err(Failure::new(
+                "--duties subscriptions and --no-classic leave nothing to look after; take out one of them",
+            ));
+        }
+        let mut tls = self.tls.acceptor()?;
+        let connection = self.access.connection().await?;
+        let client = connection.client.clone();
+        let tenure = tenure::of(
+            &self.system_namespace,
+            controller::LEASE,
+            Duration::from_secs(self.lease_duration),
+        );
+        let classic = if self.has(Duty::Subscriptions) {
+            self.classic.options(&self.access).await?
+        } else {
+            None
+        };
         olm::lay_groundwork(&client, &self.system_namespace, !self.no_definitions).await?;
         if let Some(classic) = &classic {
             let extent = if self.no_definitions {
@@ -113,6 +167,16 @@ impl Controllers {
             };
             olm::lay_classic_groundwork(&client, &classic.settings.global_namespace, extent).await?;
         }
+        let kept = self.tls.kept(&client).await?.map(|(acceptor, identity)| {
+            tls = Some(acceptor);
+            identity
+        });
+        let renewing = async {
+            match &kept {
+                Some(identity) => identity.keep().await,
+                None => std::future::pending().await,
+            }
+        };
         let listener = listening::bind(self.listen, "--listen").await?;
         let address = listener.local_addr()?;
         let scheme = if tls.is_some() { "https" } else { "http" };
@@ -127,6 +191,10 @@ impl Controllers {
         };
         let olm = Olm::open(olm::Options {
             client,
+            guard: {
+                let settles_within = tenure.settles_within();
+                Box::new(move |fence| connection.guarded(fence, settles_within))
+            },
             folder: self.data_dir.clone(),
             system_namespace: self.system_namespace.clone(),
             images: Images::open(&self.images, PolicySource::Optional, None)?,
@@ -137,6 +205,10 @@ impl Controllers {
                 BrokenCatalogs::Block
             } else {
                 BrokenCatalogs::Skip
+            },
+            duties: olm::Duties {
+                catalogs: self.has(Duty::Catalogs),
+                extensions: self.has(Duty::Extensions),
             },
             classic,
         })?;
@@ -155,6 +227,7 @@ impl Controllers {
             "catalogs are served at {base}/catalogs, metrics at {metrics}/metrics; {} holds what is kept",
             self.data_dir.display()
         ));
+        startup_code::give_back_as_work_begins();
         let (say_stop, stopped) = watch::channel(false);
         let stopping = async {
             stop.await;
@@ -162,20 +235,21 @@ impl Controllers {
             say_stop.send_replace(true);
             std::future::pending::<()>().await;
         };
-        let tenure = tenure::of(
-            &self.system_namespace,
-            controller::LEASE,
-            Duration::from_secs(self.lease_duration),
-        );
         tokio::select! {
             () = olm.run(&tenure, &stopped) => {}
-            // This has no end of its own.
+            // These have no end of their own.
             () = stopping => {}
+            () = renewing => {}
         }
         for served in served {
             served.stop().await;
         }
         Ok(())
+    }
+
+    /// Whether this process looks after something.
+    fn has(&self, duty: Duty) -> bool {
+        self.duties.contains(&duty)
     }
 
     /// The Secrets with passwords for all registries.

@@ -8,6 +8,8 @@ mod classic;
 mod completions;
 mod controllers;
 mod dependency_files;
+mod deploy;
+mod doctor;
 mod down;
 mod explain;
 mod get;
@@ -20,9 +22,12 @@ mod package;
 mod pause;
 mod plan;
 mod publish;
+mod reference;
 mod registry;
+mod rehearse;
 mod rollback;
 mod show;
+mod snapshot;
 mod stage;
 mod status;
 mod template;
@@ -57,6 +62,7 @@ pub(crate) enum Command {
     Registry(registry::RegistryCommand),
     Stage(stage::Stage),
     Controllers(Box<controllers::Controllers>),
+    Deploy(Box<deploy::Deploy>),
     #[command(subcommand)]
     Operator(operator::OperatorCommand),
     Install(Box<install::Install>),
@@ -70,11 +76,16 @@ pub(crate) enum Command {
     Get(get::Get),
     Status(status::Status),
     Plan(Box<plan::Plan>),
+    Rehearse(Box<rehearse::Rehearse>),
     Explain(Box<explain::Explain>),
     Why(why::Why),
+    Doctor(doctor::Doctor),
+    Snapshot(snapshot::Snapshot),
     #[command(subcommand)]
     Classic(classic::ClassicCommand),
     Completions(completions::Completions),
+    #[command(hide = true)]
+    Reference(reference::Reference),
 }
 
 impl Command {
@@ -94,6 +105,7 @@ impl Command {
             Self::Registry(registry) => registry.run(terminal),
             Self::Stage(stage) => stage.run(terminal),
             Self::Controllers(controllers) => controllers.run(terminal),
+            Self::Deploy(deploy) => deploy.run(terminal),
             Self::Operator(operator) => operator.run(terminal),
             Self::Install(install) => install.run(terminal),
             Self::Upgrade(upgrade) => upgrade.run(terminal),
@@ -106,10 +118,14 @@ impl Command {
             Self::Get(get) => get.run(terminal),
             Self::Status(status) => status.run(terminal),
             Self::Plan(plan) => plan.run(terminal),
+            Self::Rehearse(rehearse) => rehearse.run(terminal),
             Self::Explain(explain) => explain.run(terminal),
             Self::Why(why) => why.run(terminal),
+            Self::Doctor(doctor) => doctor.run(terminal),
+            Self::Snapshot(snapshot) => snapshot.run(terminal),
             Self::Classic(classic) => classic.run(terminal),
             Self::Completions(completions) => completions.run::<crate::Program>(terminal),
+            Self::Reference(reference) => reference.run::<crate::Program>(terminal),
         }
     }
 }

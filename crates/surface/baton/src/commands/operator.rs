@@ -4,10 +4,11 @@ mod serving;
 
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use duty::leader::{self, Tenure};
+use duty::fence::Fence;
 use helm_operator::blueprint::Blueprint;
 use helm_operator::controller::Controller;
 use helm_operator::roster::Roster;
@@ -18,18 +19,17 @@ use tokio::sync::watch;
 
 use crate::cluster::ClusterAccess;
 use crate::failure::Failure;
+use crate::leadership::{self, TermMetrics, becomes_true};
 use crate::runtime;
+use crate::startup_code;
 use crate::tenure;
 use crate::terminal::Terminal;
 
 /// Who owns the fields of what the operator makes: the name that the real one has, so that both can follow each other.
 const FIELD_MANAGER: &str = "helm-operator";
 
-/// How long a Lease lasts that isn't renewed, as for the real operator.
-const LEASE_LASTS: Duration = Duration::from_secs(15);
-
-/// How long an operator that works has to come to an end when it is stopped.
-const STOPS_WITHIN: Duration = Duration::from_secs(5);
+/// How long a Lease lasts that isn't renewed: shorter than the real operator's, so that another replica is at work within 15 s.
+const LEASE_LASTS: Duration = Duration::from_secs(11);
 
 /// How many revisions of a release are kept, as the real operator does.
 const HISTORY: usize = 10;
@@ -159,7 +159,9 @@ impl Run {
                 self.watches_file.display()
             )));
         }
-        let blueprints: Result<Vec<Blueprint>, _> = watches.into_iter().map(Blueprint::load).collect();
+        let blueprints = watches.into_iter().map(Blueprint::load);
+        let blueprints: Result<Vec<Arc<Blueprint>>, _> =
+            blueprints.map(|blueprint| blueprint.map(Arc::new)).collect();
         let blueprints = blueprints.map_err(|fault| Failure::new(fault.to_string()))?;
         runtime::block_on(self.work(blueprints, terminal))
     }
@@ -186,9 +188,10 @@ impl Run {
         }
     }
 
-    async fn work(self, blueprints: Vec<Blueprint>, terminal: &mut Terminal) -> Result<(), Failure> {
+    async fn work(self, blueprints: Vec<Arc<Blueprint>>, terminal: &mut Terminal) -> Result<(), Failure> {
         let stop = runtime::stop_signal()?;
-        let client = self.access.connect().await?;
+        let connection = self.access.connection().await?;
+        let client = connection.client.clone();
         let namespace = self.namespace(&client);
         let identity = self.identity(&blueprints);
         let namespaces = watched_namespaces();
@@ -204,36 +207,55 @@ impl Run {
                 "configured watch"
             );
         }
-        let controller = Controller::new(
-            Making {
-                client: client.clone(),
-                manager: FIELD_MANAGER.to_owned(),
-                blueprints,
-                roster: Roster::new(&namespace, &identity, mine),
-                namespaces,
-                reconcile_period: self.reconcile_period,
-                suppress_override_values: self.suppress_override_values,
-                history_limit: HISTORY,
-            },
-            self.workers(),
-        );
-        let serving = serving::start(&self, &client, controller.metrics()).await?;
+        let is_elected = self.leader_elect || self.enable_leader_election;
+        let fence = Fence::closed();
+        let lease = self.leader_election_id.as_deref().unwrap_or(&identity);
+        let place = self.leader_election_namespace.as_deref().unwrap_or(&namespace);
+        let tenure = tenure::of(place, &lease_name(lease), LEASE_LASTS);
+        let guarded = if is_elected {
+            connection.guarded(&fence, tenure.settles_within())?
+        } else {
+            client.clone()
+        };
+        let make_controller = || {
+            Controller::new(
+                Making {
+                    client: guarded.clone(),
+                    manager: FIELD_MANAGER.to_owned(),
+                    blueprints: blueprints.clone(),
+                    roster: Roster::new(&namespace, &identity, mine.clone()),
+                    namespaces: namespaces.clone(),
+                    reconcile_period: self.reconcile_period,
+                    suppress_override_values: self.suppress_override_values,
+                    history_limit: HISTORY,
+                },
+                self.workers(),
+            )
+        };
+        let controller = make_controller();
+        let metrics = TermMetrics::new(controller.metrics());
+        let told = metrics.clone();
+        let serving = serving::start(&self, &client, move || told.text()).await?;
         if let Some(address) = &serving.metrics_address {
             terminal.remark(format!("metrics are served at {address}"));
         }
+        startup_code::give_back_as_work_begins();
         let (say_stop, stopped) = watch::channel(false);
         tokio::spawn(async move {
             stop.await;
             tracing::info!("stopping");
             say_stop.send_replace(true);
         });
-        if self.leader_elect || self.enable_leader_election {
-            let lease = self.leader_election_id.as_deref().unwrap_or(&identity);
-            let place = self.leader_election_namespace.as_deref().unwrap_or(&namespace);
-            let tenure = tenure::of(place, &lease_name(lease), LEASE_LASTS);
-            lead(&client, &tenure, &controller, &stopped).await;
+        if is_elected {
+            let (leads, _) = watch::channel(false);
+            let work = |over| {
+                let controller = make_controller();
+                metrics.replace(controller.metrics());
+                Box::pin(async move { controller.run(becomes_true(over)).await })
+            };
+            leadership::hold(&client, &tenure, &fence, &leads, &stopped, work).await;
         } else {
-            controller.run(until(stopped)).await;
+            controller.run(becomes_true(stopped)).await;
         }
         serving.stop().await;
         Ok(())
@@ -256,7 +278,7 @@ impl Run {
     }
 
     /// What tells this operator from others: its Lease, the older variable, or what it watches.
-    fn identity(&self, blueprints: &[Blueprint]) -> String {
+    fn identity(&self, blueprints: &[Arc<Blueprint>]) -> String {
         let from_environment = || {
             std::env::var("OPERATOR_NAME")
                 .ok()
@@ -279,34 +301,6 @@ impl Run {
                 parts.join(";")
             })
     }
-}
-
-/// Works whenever the Lease is held, until it is stopped.
-async fn lead(
-    client: &kube::Client,
-    tenure: &Tenure,
-    controller: &Controller,
-    stopped: &watch::Receiver<bool>,
-) {
-    loop {
-        let work = controller.run(until(stopped.clone()));
-        tokio::select! {
-            done = leader::lead(client, tenure, work) => if done.is_some() { return },
-            // Who is stopped while it waits has nothing to bring to an end; who works, ends by itself.
-            () = waiting_in_vain(stopped.clone()) => return,
-        }
-    }
-}
-
-/// Ends when the operator is stopped.
-async fn until(mut stopped: watch::Receiver<bool>) {
-    stopped.wait_for(|stopped| *stopped).await.ok();
-}
-
-/// Ends some time after the operator is stopped: time enough for one that works to end by itself.
-async fn waiting_in_vain(stopped: watch::Receiver<bool>) {
-    until(stopped).await;
-    tokio::time::sleep(STOPS_WITHIN).await;
 }
 
 /// A name that a Lease can have.

@@ -171,11 +171,22 @@ impl Publish {
                 |error: std::io::Error| Failure::new(format!("cannot write {}: {error}", output.display())),
             )?;
             // The catalog last: customers must never see a version whose images aren't there.
-            for (plan, image, name) in [
-                (operator_plan, &built.operator, &operator_name),
-                (bundle_plan, &built.bundle, &bundle_name),
+            for (plan, image, name, attestations) in [
+                (
+                    operator_plan,
+                    &built.operator,
+                    &operator_name,
+                    built.about_operator(&images, &operator_name)?,
+                ),
+                (
+                    bundle_plan,
+                    &built.bundle,
+                    &bundle_name,
+                    built.about_bundle(&images, &bundle_name, &operator_name)?,
+                ),
             ] {
-                publication::publish(&images, name, &image.descriptor, plan).await?;
+                let root = &image.descriptor;
+                publication::publish(&images, name, root, plan, &attestations, terminal).await?;
                 terminal.print(format!("{name}@{}\n", digest_of(&image.descriptor)?).as_bytes())?;
             }
             if catalog_plan != Publication::Unchanged {

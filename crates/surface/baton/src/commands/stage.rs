@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use stage::server::ServeOptions;
 
+use crate::data_format;
 use crate::failure::Failure;
 use crate::hosted_stage;
 use crate::kubeconfig;
@@ -34,6 +35,8 @@ pub(crate) struct Stage {
     #[arg(long, value_name = "NAME")]
     tls_san: Vec<String>,
     #[command(flatten)]
+    events: hosted_stage::EventFlags,
+    #[command(flatten)]
     built_pods: built_pods::BuiltPodsFlags,
 }
 
@@ -51,6 +54,7 @@ impl Stage {
         {
             listening::check(address, self.allow_remote)?;
         }
+        let _used = self.data_dir.as_deref().map(data_format::open).transpose()?;
         hosted_stage::allow_many_files();
         runtime::block_on(self.serve(&kubeconfig, terminal))
     }
@@ -61,7 +65,7 @@ impl Stage {
         let built_pods::BuiltPods { images, registry } =
             self.built_pods.open(self.data_dir.as_deref()).await?;
         let _outlived = hosted_stage::outlive_file_limits();
-        let stage = hosted_stage::start(self.data_dir.clone(), images).await?;
+        let stage = hosted_stage::start(self.data_dir.clone(), images, &self.events).await?;
         let options = ServeOptions {
             allow_remote: self.allow_remote,
             names: self.tls_san,

@@ -21,7 +21,7 @@ use crate::runtime;
 use crate::terminal::Terminal;
 
 /// How long changes are gathered before the tree is drawn again.
-const REDRAW_AFTER: Duration = Duration::from_millis(300);
+pub(super) const REDRAW_AFTER: Duration = Duration::from_millis(300);
 
 /// Shows extensions as trees: revisions, phases and objects, and what each waits for.
 #[derive(Args)]

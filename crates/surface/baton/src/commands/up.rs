@@ -18,6 +18,7 @@ use self::addresses::{AddressFlags, Remembered};
 use self::page::Next;
 use self::running::{Plan, Running};
 use crate::data_folder::DataFolderFlag;
+use crate::data_format;
 use crate::failure::Failure;
 use crate::hosted_stage;
 use crate::images::{ImageFlags, Images};
@@ -50,6 +51,8 @@ pub(crate) struct Up {
     #[command(flatten)]
     addresses: AddressFlags,
     #[command(flatten)]
+    events: hosted_stage::EventFlags,
+    #[command(flatten)]
     images: ImageFlags,
 }
 
@@ -66,6 +69,9 @@ impl Up {
         let kubeconfig = std::path::absolute(&kubeconfig)?;
         kubeconfig::refuse_foreign(&kubeconfig)?;
         let claim = Claim::take(&folder)?;
+        let _used = (!self.in_memory)
+            .then(|| data_format::open(&folder))
+            .transpose()?;
         hosted_stage::allow_many_files();
         self.log_level.start();
         runtime::block_on(self.work(claim, &folder, &kubeconfig, begun, terminal))
@@ -92,6 +98,7 @@ impl Up {
             cluster: (!self.in_memory).then(|| folder.join("cluster")),
             files: files.to_owned(),
             addresses: &self.addresses,
+            events: &self.events,
             last: Remembered::read(folder),
             images: Images::open(&self.images, PolicySource::Optional, None)?,
             token: console::token((!self.in_memory).then_some(folder))?,

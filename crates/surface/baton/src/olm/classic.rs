@@ -7,11 +7,14 @@ use std::net::SocketAddr;
 
 use classic_controller::controller::{self, Controller};
 use classic_controller::sources::image::Images;
+use duty::fence::Fence;
 use duty::leader::Tenure;
 use install_plan::settings::Settings;
 use kube::Client;
 use tokio::sync::watch;
 
+use super::Guard;
+use crate::failure::Failure;
 use crate::leadership::{self, becomes_true};
 
 pub(crate) use groundwork::{Extent, lay};
@@ -39,36 +42,54 @@ pub(crate) struct PackagePlace {
 /// OLM v0, which does nothing before it is run.
 pub(super) struct Classic {
     client: Client,
+    /// The same, which writes only while this replica leads.
+    guarded: Client,
+    /// Lets writes through only while this replica leads.
+    fence: Fence,
     controller: Controller,
     namespace: String,
     packages: Option<PackagePlace>,
 }
 
 impl Classic {
-    pub(super) fn new(client: Client, images: Images, options: ClassicOptions) -> Self {
+    pub(super) fn new(
+        client: Client,
+        guard: &Guard,
+        images: Images,
+        options: ClassicOptions,
+    ) -> Result<Self, Failure> {
         let ClassicOptions {
             settings,
             protected_namespaces,
             packages,
         } = options;
         let namespace = settings.global_namespace.clone();
+        let fence = Fence::closed();
+        let guarded = guard(&fence)?;
         let controller = Controller::new(controller::Options {
             settings,
             images: Some(images),
             protected_namespaces,
-            ..controller::Options::new(client.clone())
+            ..controller::Options::new(guarded.clone())
         });
-        Self {
+        Ok(Self {
             client,
+            guarded,
+            fence,
             controller,
             namespace,
             packages,
-        }
+        })
     }
 
     /// What it counts, in the text format of Prometheus.
     pub(super) fn metrics(&self) -> impl Fn() -> String + Send + Sync + 'static {
         self.controller.metrics()
+    }
+
+    /// Where those who know that a catalog's image moved can say so.
+    pub(super) fn moved_images(&self) -> controller::MovedImages {
+        self.controller.moved_images()
     }
 
     /// Looks after the cluster whenever its own Lease is held, which is beside the one of OLM v1, until `stop` becomes true.
@@ -78,24 +99,31 @@ impl Classic {
             ..beside.clone()
         };
         let (leads, _) = watch::channel(false);
-        leadership::hold(&self.client, &tenure, &leads, stop, || async {
-            let looking = Box::pin(self.controller.run(becomes_true(stop.clone())));
-            let serving = async {
-                // Only who leads knows what catalogs hold.
-                if let Some(place) = &self.packages {
-                    let manifests = self.controller.manifests();
-                    Box::pin(packages::serve(
-                        &self.client,
-                        &manifests,
-                        place,
-                        &self.namespace,
-                        stop,
-                    ))
-                    .await;
-                }
-            };
-            tokio::join!(looking, serving);
-        })
+        leadership::hold(
+            &self.client,
+            &tenure,
+            &self.fence,
+            &leads,
+            stop,
+            |over| async move {
+                let looking = Box::pin(self.controller.run(becomes_true(over.clone())));
+                let serving = async {
+                    // Only who leads knows what catalogs hold.
+                    if let Some(place) = &self.packages {
+                        let manifests = self.controller.manifests();
+                        Box::pin(packages::serve(
+                            &self.guarded,
+                            &manifests,
+                            place,
+                            &self.namespace,
+                            &over,
+                        ))
+                        .await;
+                    }
+                };
+                tokio::join!(looking, serving);
+            },
+        )
         .await;
     }
 }

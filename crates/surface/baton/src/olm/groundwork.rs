@@ -4,26 +4,31 @@ use std::time::Duration;
 
 use api::definitions::Definition;
 use api::{admission, definitions};
+use deploy::component::Component;
+use deploy::roles::metrics_reader;
 use futures_util::future::try_join_all;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Client;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::runtime::wait::{await_condition, conditions::is_crd_established};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::cluster::{make_namespace, refused};
 use crate::failure::Failure;
-use crate::guarded_metrics::PATH;
+use crate::olm::stored_versions;
+
+/// The release of baton that wrote a definition.
+const RELEASE: &str = "baton.dev/release";
 
 /// Who writes definitions and policies, as managed fields name it.
-const FIELD_MANAGER: &str = "baton";
+pub(super) const FIELD_MANAGER: &str = "baton";
 
 /// How long a definition may take until the API server serves it.
 const ESTABLISHED_WITHIN: Duration = Duration::from_mins(1);
 
-/// The roles of those who read metrics. Upstream has one for each of its programs; here one program tells of both.
-const METRICS_READERS: [&str; 2] = ["catalogd-metrics-reader", "operator-controller-metrics-reader"];
+/// Those whose metrics have a role for who reads them, as upstream has it; one program may tell of both.
+const WITH_METRICS_READERS: [Component; 2] = [Component::Catalogs, Component::Extensions];
 
 /// Writes what is missing or old. Where `with_definitions` is false, somebody else has written the definitions.
 pub(crate) async fn lay(client: &Client, namespace: &str, with_definitions: bool) -> Result<(), Failure> {
@@ -37,8 +42,9 @@ pub(crate) async fn lay(client: &Client, namespace: &str, with_definitions: bool
         let kind = object["kind"].as_str().unwrap_or_default();
         apply(client, kind, policy.name, &object).await
     });
-    let readers = METRICS_READERS.iter().map(|name| async {
-        let object = metrics_reader(name);
+    let readers = WITH_METRICS_READERS.into_iter().map(|component| async move {
+        let object = metrics_reader(component);
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
         apply(client, "ClusterRole", name, &object).await
     });
     tokio::try_join!(
@@ -49,32 +55,53 @@ pub(crate) async fn lay(client: &Client, namespace: &str, with_definitions: bool
     Ok(())
 }
 
-/// Writes definitions, and waits until the API server serves them.
+/// Writes definitions, and waits until the API server serves them. Those of a newer baton are left as they are: in a cluster
+/// that is being brought to another version, old replicas start beside new ones.
 pub(super) async fn define(client: &Client, definitions: &[Definition]) -> Result<(), Failure> {
+    let own = env!("CARGO_PKG_VERSION");
     let established = definitions.iter().map(|definition| async {
-        let object = definition.object();
-        apply(client, "CustomResourceDefinition", definition.name, &object).await?;
+        if let Some(other) = newer_release(client, definition.name, own).await? {
+            tracing::info!(
+                definition = definition.name,
+                "it is left as it is: baton {other} wrote it, and this is baton {own}"
+            );
+        } else {
+            let mut object = definition.object();
+            object["metadata"]["annotations"][RELEASE] = own.into();
+            apply(client, "CustomResourceDefinition", definition.name, &object).await?;
+        }
         wait_established(client, definition.name).await
     });
     try_join_all(established).await.map(drop)
 }
 
-/// The role that lets somebody read metrics.
-fn metrics_reader(name: &str) -> Value {
-    json!({
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "ClusterRole",
-        "metadata": {"name": name},
-        "rules": [{"nonResourceURLs": [PATH], "verbs": ["get"]}],
-    })
+/// Returns the release of baton that wrote a definition, if it is newer than another one.
+async fn newer_release(client: &Client, name: &str, own: &str) -> Result<Option<String>, Failure> {
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let found = definitions.get_metadata_opt(name).await;
+    let found = found.map_err(|error| refused(&format!("read CustomResourceDefinition {name:?}"), error))?;
+    let annotations = found
+        .and_then(|found| found.metadata.annotations)
+        .unwrap_or_default();
+    let release = annotations.get(RELEASE).filter(|release| is_newer(release, own));
+    Ok(release.cloned())
 }
 
-/// Waits until the API server serves a definition.
-async fn wait_established(client: &Client, name: &str) -> Result<(), Failure> {
+/// Returns whether a release comes after another one. What is no release comes after none.
+fn is_newer(release: &str, own: &str) -> bool {
+    let parsed = |text: &str| text.parse::<version::Version>().ok();
+    match (parsed(release), parsed(own)) {
+        (Some(release), Some(own)) => release > own,
+        _ => false,
+    }
+}
+
+/// Waits until the API server serves a definition, and brings objects that it stored in another version to the present one.
+pub(crate) async fn wait_established(client: &Client, name: &str) -> Result<(), Failure> {
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     let established = await_condition(definitions, name, is_crd_established());
     let waited = tokio::time::timeout(ESTABLISHED_WITHIN, established).await;
-    waited
+    let definition = waited
         .map_err(|_| {
             Failure::new(format!(
                 "CustomResourceDefinition {name:?} isn't established after {} s; see its conditions with: kubectl get crd \
@@ -82,8 +109,13 @@ async fn wait_established(client: &Client, name: &str) -> Result<(), Failure> {
                 ESTABLISHED_WITHIN.as_secs()
             ))
         })?
-        .map(drop)
-        .map_err(|error| Failure::new(format!("cannot watch CustomResourceDefinition {name:?}: {error}")))
+        .map_err(|error| Failure::new(format!("cannot watch CustomResourceDefinition {name:?}: {error}")))?;
+    match definition {
+        Some(definition) if stored_versions::is_mixed(&definition) => {
+            stored_versions::migrate(client, name).await
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Writes an object; what it says is so from now on.
@@ -106,3 +138,6 @@ pub(super) async fn apply(client: &Client, kind: &str, name: &str, object: &Valu
         .map(drop)
         .map_err(|error| refused(&format!("write {kind} {name:?}"), error))
 }
+
+#[cfg(test)]
+mod tests;

@@ -63,11 +63,21 @@ pub(crate) struct Images {
 }
 
 impl Images {
-    /// Starts a registry.
+    /// Starts a registry that only this machine reaches.
     pub(crate) async fn start() -> Result<Self, String> {
+        Self::start_on(std::net::Ipv4Addr::LOCALHOST.into()).await
+    }
+
+    /// Starts a registry on an address of this machine.
+    pub(crate) async fn start_on(address: std::net::IpAddr) -> Result<Self, String> {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-        let serving = Registry::serve_on_loopback(folder.path())
+        let registry = Registry::open(image::registry::RegistryOptions::new(folder.path()))
+            .map_err(|error| error.to_string())?;
+        let listener = tokio::net::TcpListener::bind((address, 0))
             .await
+            .map_err(|error| format!("cannot listen on {address}: {error}"))?;
+        let serving = registry
+            .serve(listener, None)
             .map_err(|error| error.to_string())?;
         Ok(Self {
             host: serving.address().to_string(),

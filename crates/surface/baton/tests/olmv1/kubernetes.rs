@@ -357,7 +357,8 @@ pub(crate) async fn ask(url: &str) -> Result<(u16, String), String> {
     ))
 }
 
-fn decoded(value: &Value) -> Result<Vec<u8>, String> {
+/// Decodes a text in base64.
+pub(crate) fn decoded(value: &Value) -> Result<Vec<u8>, String> {
     let text = value.as_str().unwrap_or_default();
     base64::engine::general_purpose::STANDARD
         .decode(text)

@@ -14,18 +14,22 @@ mod access;
 mod additions;
 mod bundles;
 mod certificates;
+mod collector;
 mod commands;
 mod conditions;
 mod demonstrations;
+mod deployed;
 mod documentation;
 mod faults;
 mod images;
 mod install;
+mod killed_rollouts;
 mod kills;
 mod kubernetes;
 mod leftovers;
 mod network_faults;
 mod object_sets;
+mod observed;
 mod operation;
 mod processes;
 mod recovery;
@@ -34,12 +38,14 @@ mod runner;
 mod scenario;
 mod secrets;
 mod secured;
+mod signed;
 mod terminal;
 mod update;
 mod webhook_server;
 mod webhooks;
 mod workloads;
 mod world;
+mod write_counting;
 
 use processes::Kind;
 use runner::{Case, Story, cases, hold, stories};
@@ -126,7 +132,11 @@ const STORIES: &[Story] = &stories![
     "kills": kills::a_rollout_survives_every_kill,
     "commands": commands::the_commands_say_what_they_do,
     "webhooks": webhooks::operators_with_webhooks_work,
+    "deployed": deployed::an_installation_works_with_its_own_rights,
+    "takeover": deployed::upstreams_installation_is_taken_over,
     "56": secured::metrics_are_served_with_tls,
+    "traced": observed::work_is_traced_and_profiled,
+    "signed": signed::signatures_are_demanded_and_told,
     "53": operation::another_process_takes_over,
     "gone": faults::a_registry_that_is_gone_holds_up_only_what_is_new,
     "65": operation::a_newer_release_goes_on,

@@ -14,6 +14,9 @@ use crate::reference::Reference;
 /// How long a program may take until it answers.
 const START_DEADLINE: Duration = Duration::from_mins(2);
 
+/// The environment variable that says how many replicas of the controllers there are in each cluster; one, unless it is set.
+const REPLICAS: &str = "BATON_REPLICAS";
+
 /// The program that is tested.
 fn baton() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_baton"))
@@ -56,9 +59,7 @@ impl Kind {
             Self::Stage => Stage::start().await.map(Server::Stage),
             Self::Kubernetes => {
                 let options = Options {
-                    // Nobody carries what is sent to the address of a Service; the addresses of its Pods are of this
-                    // machine.
-                    apiserver_arguments: vec!["--enable-aggregator-routing=true".to_owned()],
+                    apiserver_arguments: crate::world::apiserver_arguments()?,
                     ..Options::default()
                 };
                 let cluster = RealCluster::start(options).await;
@@ -143,7 +144,8 @@ impl Stage {
 
 /// `baton controllers`, with a folder that stays.
 pub(crate) struct Controllers {
-    process: Mutex<Option<Supervised>>,
+    /// All replicas; none while they don't run.
+    processes: Mutex<Vec<Supervised>>,
     kubeconfig: PathBuf,
     environment: Vec<(String, String)>,
     /// Whether registries are asked in the open; without it, those on other machines are not.
@@ -160,14 +162,18 @@ impl Controllers {
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         Ok(Self {
-            process: Mutex::default(),
+            processes: Mutex::default(),
             kubeconfig: server.kubeconfig(),
             environment: environment.collect(),
             is_plain: true,
-            // What is told here is of OLM v1; where a scenario has objects of OLM v0, it plays their controllers itself.
-            flags: vec!["--no-classic".to_owned()],
+            flags: Vec::new(),
             folder: tempfile::tempdir().map_err(|error| error.to_string())?,
         })
+    }
+
+    /// The same controllers without those of OLM v0: where a scenario has objects of OLM v0, it plays their controllers itself.
+    pub(crate) fn without_classic(self) -> Self {
+        self.with_flags(vec!["--no-classic".to_owned()])
     }
 
     /// The same controllers, which ask registries on other machines over TLS.
@@ -182,10 +188,27 @@ impl Controllers {
         self
     }
 
-    /// Starts the program; returns before it has done anything.
+    /// The same controllers as somebody else, with other flags.
+    pub(crate) fn running(mut self, kubeconfig: PathBuf, flags: Vec<String>) -> Self {
+        self.kubeconfig = kubeconfig;
+        self.flags = flags;
+        self
+    }
+
+    /// Starts the program, as often as there shall be replicas of it; returns before it has done anything.
     pub(crate) fn start(&self) -> Result<(), String> {
+        let replicas = std::env::var(REPLICAS).map_or(Ok(1), |text| text.parse());
+        let replicas: usize = replicas.map_err(|error| format!("{REPLICAS}: {error}"))?;
+        for replica in 0..replicas {
+            let process = self.start_replica(replica)?;
+            held(&self.processes).push(process);
+        }
+        Ok(())
+    }
+
+    fn start_replica(&self, replica: usize) -> Result<Supervised, String> {
         let home = self.folder.path().display().to_string();
-        let data = self.folder.path().join("data").display().to_string();
+        let data = self.data().join(replica.to_string()).display().to_string();
         let kubeconfig = self.kubeconfig.display().to_string();
         // `env` becomes the program, so that the environment of the test isn't the program's.
         let mut arguments = vec!["-i".to_owned(), format!("HOME={home}")];
@@ -209,22 +232,24 @@ impl Controllers {
             arguments.push("--plain-http".to_owned());
         }
         arguments.extend(self.flags.iter().cloned());
-        let process = Supervised::start(Path::new("env"), &arguments, &self.log())
-            .map_err(|error| error.to_string())?;
-        *held(&self.process) = Some(process);
-        Ok(())
+        Supervised::start(Path::new("env"), &arguments, &self.log()).map_err(|error| error.to_string())
     }
 
     /// Ends the program as `kill -9` does.
     pub(crate) fn kill(&self) {
-        held(&self.process).take();
+        held(&self.processes).clear();
     }
 
     /// Asks the program to end, and waits until it has.
     pub(crate) async fn stop(&self) -> Result<(), String> {
-        let Some(process) = held(&self.process).take() else {
-            return Ok(());
-        };
+        let processes = std::mem::take(&mut *held(&self.processes));
+        for process in processes {
+            Self::stop_replica(&process).await?;
+        }
+        Ok(())
+    }
+
+    async fn stop_replica(process: &Supervised) -> Result<(), String> {
         let id = process.pid().to_string();
         let asked = std::process::Command::new("kill").args(["-TERM", &id]).status();
         if !asked.is_ok_and(|status| status.success()) {
@@ -243,8 +268,7 @@ impl Controllers {
 
     /// Forgets everything that the program kept on disk.
     pub(crate) fn forget(&self) -> Result<(), String> {
-        let data = self.folder.path().join("data");
-        match std::fs::remove_dir_all(data) {
+        match std::fs::remove_dir_all(self.data()) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.to_string()),
             _ => Ok(()),
         }
@@ -258,6 +282,11 @@ impl Controllers {
         all.get(all.len().saturating_sub(lines)..)
             .unwrap_or_default()
             .join("\n")
+    }
+
+    /// Where each replica has a folder for what it keeps.
+    fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
     }
 
     fn log(&self) -> PathBuf {

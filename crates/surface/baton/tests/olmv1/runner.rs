@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt as _, stream};
+use tokio::sync::Semaphore;
 
 use crate::processes::{Kind, Server};
 use crate::scenario::Scenario;
 use crate::world::World;
 
-/// The environment variable that names the scenarios to run, by number or by a part of their names, with commas.
+/// The environment variable that names the scenarios to run, by number or by a part of their names, with commas; `all` is all.
 const SELECTION: &str = "BATON_SCENARIOS";
 
 /// The longest that a name of Kubernetes can be made of: the ids of scenarios stand in labels and names.
@@ -19,6 +20,11 @@ const LONGEST_NUMBER: usize = 8;
 
 /// How many clusters are there at once beside the shared one: stories wait much, but each takes memory.
 const CLUSTERS_AT_ONCE: usize = 2;
+
+/// How many scenarios of one world are under way at once. Most of their time they wait, but by asking with kubectl again and
+/// again, which takes a tenth of a second of the processor each time, and a real API server works for a second on each definition
+/// that comes or goes: with all of them at once, nobody would be served in time.
+const SCENARIOS_AT_ONCE: usize = 8;
 
 type Told = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
 
@@ -78,7 +84,7 @@ pub(crate) use stories;
 fn is_wanted(number: &str, name: &str) -> bool {
     let selection = std::env::var(SELECTION).unwrap_or_default();
     let mut words = selection.split(',').filter(|word| !word.is_empty()).peekable();
-    words.peek().is_none() || words.any(|word| word == number || name.contains(word))
+    words.peek().is_none() || words.any(|word| word == "all" || word == number || name.contains(word))
 }
 
 /// Runs scenarios in one world and stories in worlds of their own, all at the same time, and fails with those that don't
@@ -87,7 +93,6 @@ pub(crate) async fn hold(kind: Kind, scenarios: &[Case], stories: &[&[Story]]) {
     if !kind.is_there() {
         return;
     }
-    let begun = Instant::now();
     let scenarios: Vec<&Case> = scenarios
         .iter()
         .filter(|case| is_wanted(case.number, case.name))
@@ -104,7 +109,7 @@ pub(crate) async fn hold(kind: Kind, scenarios: &[Case], stories: &[&[Story]]) {
     let stories = stories.iter().copied().flatten();
     let stories: Vec<_> = stories
         .filter(|story| is_wanted(story.number, story.name))
-        .map(|story| told_alone(kind, story, begun))
+        .map(|story| told_alone(kind, story))
         .collect();
     let alone = stream::iter(stories).buffer_unordered(CLUSTERS_AT_ONCE).collect();
     let (mut failures, alone): (_, Vec<Option<String>>) = tokio::join!(together, alone);
@@ -122,11 +127,12 @@ async fn world_on(kind: Kind) -> Result<World, String> {
 }
 
 /// Tells a story on a server of its own; returns why it doesn't hold.
-async fn told_alone(kind: Kind, story: &Story, begun: Instant) -> Option<String> {
+async fn told_alone(kind: Kind, story: &Story) -> Option<String> {
     let server = match kind.start().await {
         Ok(server) => server,
         Err(reason) => return Some(format!("{}: no server: {reason}", story.name)),
     };
+    let begun = Instant::now();
     let task = tokio::spawn((story.tell)(server));
     let outcome = task.await.unwrap_or_else(|panic| Err(panic.to_string()));
     report(kind, story.number, story.name, outcome, begun.elapsed())
@@ -159,7 +165,7 @@ pub(crate) async fn told_together<'a>(
 ) -> Vec<String> {
     let world = Arc::new(world);
     let kind = world.server.kind();
-    let begun = Instant::now();
+    let turns = Arc::new(Semaphore::new(SCENARIOS_AT_ONCE));
     let running: Vec<_> = cases
         .into_iter()
         .map(|case| {
@@ -168,7 +174,10 @@ pub(crate) async fn told_together<'a>(
                 id: format!("s{}", case.number),
             };
             let told = (case.tell)(scenario);
+            let turns = Arc::clone(&turns);
             let task = tokio::spawn(async move {
+                let _turn = turns.acquire_owned().await;
+                let begun = Instant::now();
                 let outcome = told.await;
                 (outcome, begun.elapsed())
             });
@@ -179,7 +188,7 @@ pub(crate) async fn told_together<'a>(
     for (case, task) in running {
         let (outcome, elapsed) = match task.await {
             Ok(told) => told,
-            Err(panic) => (Err(panic.to_string()), begun.elapsed()),
+            Err(panic) => (Err(panic.to_string()), Duration::ZERO),
         };
         failures.extend(report(kind, case.number, case.name, outcome, elapsed));
     }

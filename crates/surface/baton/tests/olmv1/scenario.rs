@@ -322,10 +322,17 @@ impl Scenario {
         Ok(self.kubernetes().list(&collection, &query).await?.0)
     }
 
-    /// Lists the Secrets that hold objects of an extension.
-    pub(crate) async fn secrets_of(&self, extension: &str) -> Result<Vec<Value>, String> {
+    /// Waits until the Secrets that hold objects of an extension are as wanted; returns what was found in them.
+    pub(crate) async fn until_secrets_of<T>(
+        &self,
+        extension: &str,
+        patience: Duration,
+        wanted: impl Fn(&[Value]) -> Result<T, String>,
+    ) -> Result<T, String> {
         let collection = Reference::namespaced("v1", "Secret", SYSTEM_NAMESPACE, "").collection();
         let query = format!("labelSelector=olm.operatorframework.io/owner-name%3D{extension}");
-        Ok(self.kubernetes().list(&collection, &query).await?.0)
+        self.kubernetes()
+            .until_all(&collection, &query, patience, wanted)
+            .await
     }
 }

@@ -174,7 +174,9 @@ impl Serving {
         let address = free_address()?;
         let mut all = vec!["--metrics-bind-address".to_owned(), address.clone()];
         all.extend(flags.iter().cloned());
-        let controllers = Controllers::of(&world.server, &[])?.with_flags(all);
+        let controllers = Controllers::of(&world.server, &[])?
+            .without_classic()
+            .with_flags(all);
         controllers.start()?;
         let deadline = Instant::now() + START_DEADLINE;
         while TcpStream::connect(&address).await.is_err() {

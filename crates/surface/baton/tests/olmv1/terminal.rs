@@ -27,6 +27,8 @@ static VARYING: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
         (r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z", "[TIME]"),
         (r#"(resourceVersion"?): "\d+""#, "$1: [VERSION]"),
         (r"\b127\.0\.0\.1:\d+", "[ADDRESS]"),
+        // What generated names end with has no vowels.
+        (r"\binstall-[bcdfghjklmnpqrstvwxz2456789]{5}\b", "install-[NAME]"),
     ]
     .into_iter()
     .map(|(pattern, instead)| (Regex::new(pattern).expect("a pattern"), instead))

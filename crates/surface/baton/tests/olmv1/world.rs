@@ -52,7 +52,7 @@ impl World {
         let mut all = vec![("CONTAINERS_REGISTRIES_CONF", registries.as_str())];
         all.extend(environment);
         Ok(Self {
-            controllers: Controllers::of(&server, &all)?,
+            controllers: Controllers::of(&server, &all)?.without_classic(),
             kubernetes: Kubernetes::of(&server.kubeconfig())?,
             server,
             images,
@@ -139,4 +139,14 @@ pub(crate) fn catalog(name: &str, image: &str) -> Value {
         "metadata": {"name": name},
         "spec": {"source": {"type": "Image", "image": {"ref": image, "pollIntervalMinutes": 1}}},
     })
+}
+
+/// What kube-apiserver is told in addition: nobody carries what is sent to the address of a Service, and the addresses of its
+/// Pods are of this machine.
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "the worlds of other tests write files for it"
+)]
+pub(crate) fn apiserver_arguments() -> Result<Vec<String>, String> {
+    Ok(vec!["--enable-aggregator-routing=true".to_owned()])
 }

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use base64::Engine as _;
 use serde_json::Value;
 
-use crate::world::World;
+use super::world::World;
 
 /// A running server, which is stopped at the latest when the test is over.
 pub(crate) struct Running {

@@ -4,30 +4,26 @@
 //! Everything is what users have: `baton up`, `baton publish`, `baton install`, manifests through the API, and the
 //! operator as a process of its own that the node runs.
 
-mod author;
-mod cluster;
-mod customer;
-mod operators;
-#[path = "../stage/running.rs"]
-#[expect(dead_code, reason = "the tests of the stage use the rest of it")]
-mod running;
-#[path = "../world/mod.rs"]
-#[expect(dead_code, reason = "the other test programs use the rest of it")]
-mod world;
+mod cast;
+mod subscriber;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use author::Author;
-use cluster::Cluster;
-use customer::{Customer, Stack};
+use cast::author::Author;
+use cast::cluster::Cluster;
+use cast::customer::{Customer, Stack};
+use cast::world::World;
 use serde_json::json;
-use world::World;
+use subscriber::Subscriber;
 
-/// Stories are told one after the other: the pods of all nodes share the ports of the machine.
-static TURN: Mutex<()> = Mutex::new(());
+/// Stories on one machine are told one after the other: the pods of all nodes share its ports.
+static ONE_MACHINE: Mutex<()> = Mutex::new(());
 
-fn turn() -> MutexGuard<'static, ()> {
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+/// Those on Kubernetes as well, beside the others: each has servers of its own, and their operators listen nowhere.
+static KUBERNETES: Mutex<()> = Mutex::new(());
+
+fn turn(of: &'static Mutex<()>) -> MutexGuard<'static, ()> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What the model team asks for first.
@@ -45,7 +41,7 @@ fn first_wish() -> serde_json::Value {
 
 /// Tells a story on `baton up`.
 fn on_one_machine(story: impl FnOnce(&World, &Cluster)) {
-    let _turn = turn();
+    let _turn = turn(&ONE_MACHINE);
     let world = World::new();
     let cluster = Cluster::up(&world);
     story(&world, &cluster);
@@ -54,7 +50,7 @@ fn on_one_machine(story: impl FnOnce(&World, &Cluster)) {
 
 /// Tells a story on a real Kubernetes, if there is one.
 fn on_kubernetes(story: impl FnOnce(&World, &Cluster)) {
-    let _turn = turn();
+    let _turn = turn(&KUBERNETES);
     let world = World::new();
     if let Some(cluster) = Cluster::real(&world) {
         story(&world, &cluster);
@@ -208,6 +204,33 @@ fn two_majors_run_side_by_side_and_a_resource_changes_hands() {
 #[test]
 fn two_majors_run_side_by_side_on_kubernetes() {
     on_kubernetes(two_majors);
+}
+
+/// The same operator, by a Subscription of OLM v0: a version that is pushed is followed at once.
+fn a_subscription(world: &World, cluster: &Cluster) {
+    let Some(subscriber) = Subscriber::of(cluster) else {
+        return;
+    };
+    let author = Author::new(world, cluster, "models.example.com", "InferenceStack");
+    let customer = Customer::new(world, cluster);
+    author.publish("2.0.0", &["stable"]);
+    subscriber.adds_the_catalog(&author);
+    subscriber.subscribes("stable-v2");
+    subscriber.has_version("2.0.0");
+    customer.sees_the_operator_run("2.0.0");
+    let stack = inference_stacks(cluster);
+    stack.make("chat", &[("operatorVersion", "v2")], &first_wish());
+    stack.is_ready("chat");
+    author.publish("2.1.0", &["stable"]);
+    subscriber.has_version("2.1.0");
+    customer.sees_the_operator_run("2.1.0");
+    stack.until_chart_version("chat", "2.1.0");
+    stack.is_ready("chat");
+}
+
+#[test]
+fn a_subscription_follows_what_is_pushed() {
+    on_one_machine(a_subscription);
 }
 
 /// The kind and the labels that the first users have.

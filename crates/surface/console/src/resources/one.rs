@@ -18,13 +18,13 @@ use release::readiness::{self, Readiness};
 use release::records::{RecordError, Records};
 use serde_json::Value;
 
-use super::{Crumb, OPERATOR_VERSION, Pods, ResourceName, crumbs, live_objects, of_resource, pods_of};
+use super::{OPERATOR_VERSION, Pods, ResourceName, crumbs, live_objects, of_resource, pods_of};
 use crate::conditions::{ConditionRow, rows_of, shortened};
 use crate::console::Console;
 use crate::diffs::values_of;
 use crate::events::{EventRow, about};
 use crate::fault::Fault;
-use crate::marks::{Empty, Moment, Pill, Tone};
+use crate::marks::{Empty, Link, Moment, Pill, Tone};
 use crate::page::{Page, Section, Visit, shown};
 use crate::parameters::Parameters;
 use crate::plans::ChangeList;
@@ -32,9 +32,6 @@ use crate::releases::status_pill;
 
 /// How many revisions of a release are shown: as many as operators keep.
 pub(crate) const HISTORY: usize = 10;
-
-/// How many events about a resource its page shows.
-const MOST_EVENTS: usize = 10;
 
 /// How much YAML is shown.
 const LONGEST_YAML: usize = 64 << 10;
@@ -86,7 +83,7 @@ struct ReleaseView {
 #[template(path = "resource.html")]
 struct ResourcePage {
     page: Page,
-    crumbs: Vec<Crumb>,
+    crumbs: Vec<Link>,
     name: ResourceName,
     pill: Pill,
     operator_version: String,
@@ -138,7 +135,7 @@ pub(crate) async fn one(
         spec: yaml(object.data.get("spec").unwrap_or(&Value::Null)),
         release,
         unreadable,
-        events: about(&console, &name.kind, &name.namespace, &name.name, MOST_EVENTS),
+        events: about(&console, &name.kind, &name.namespace, &name.name),
         base: subject.clone(),
         no_release: Empty::new(
             "No release yet",

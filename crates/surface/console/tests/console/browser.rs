@@ -21,7 +21,7 @@ impl Served {
             .await
             .expect("a port");
         let port = listener.local_addr().expect("an address").port();
-        let world = World::at(port).await;
+        let world = World::with_olm_v0(port).await;
         let router = console::router(Arc::clone(&world.console));
         tokio::spawn(async move { axum::serve(listener, router).await });
         let base = format!("http://127.0.0.1:{port}");
@@ -62,6 +62,22 @@ fn pages() -> Vec<(&'static str, String)> {
         ("resources", "/resources"),
         ("resource-list", "/resources/example.com/v1alpha1/Shop"),
         ("resource", SHOP),
+        ("olm-v0", "/classic"),
+        ("subscriptions", "/classic/subscriptions"),
+        ("subscription", "/classic/subscriptions/dep/alpha"),
+        ("subscription-waiting", "/classic/subscriptions/mixed/alpha"),
+        ("subscription-stopped", "/classic/subscriptions/unsat/alpha"),
+        ("install-plans", "/classic/plans"),
+        ("install-plan-waiting", "/classic/plans/mixed/install-m4x9q"),
+        ("install-plan", "/classic/plans/dep/install-b7d2k"),
+        ("service-versions", "/classic/versions"),
+        ("service-versions-copies", "/classic/versions?copies=1"),
+        ("service-version", "/classic/versions/dep/alpha.v1.0.0"),
+        ("service-version-pending", "/classic/versions/manual/alpha.v1.0.0"),
+        ("service-version-copied", "/classic/versions/copy0/alpha.v1.0.0"),
+        ("dependencies", "/classic/dependencies/dep"),
+        ("dependencies-planned", "/classic/dependencies?namespace=mixed"),
+        ("dependencies-missing", "/classic/dependencies/miss"),
         ("events", "/events"),
         ("fault", "/extensions/none"),
     ]
@@ -102,6 +118,7 @@ async fn a_browser_shows_every_page_without_complaint() {
     served.enter(&mut browser).await;
     keep_picture(&mut browser, "empty-light").await;
     served.world.fill().await;
+    crate::recorded::restore(&served.world.client).await;
     for scheme in ["light", "dark"] {
         browser.prefer(scheme).await;
         for (name, path) in pages() {
@@ -160,6 +177,7 @@ async fn everything_works_without_scripts_and_by_keyboard() {
     let Some(program) = find() else { return };
     let served = Served::new().await;
     served.world.fill().await;
+    crate::recorded::restore(&served.world.client).await;
     let mut browser = Chromium::start(&program).await;
     browser.disable_scripts(true).await;
     served.enter(&mut browser).await;
@@ -206,12 +224,22 @@ async fn everything_works_without_scripts_and_by_keyboard() {
     });
     paused.await;
 
+    // A plan that waits, approved by keyboard alone.
+    let plan = format!("{}/classic/plans/mixed/install-m4x9q", served.base);
+    browser.open(&plan).await;
+    let before = browser.loads();
+    browser.focus("form[action$=approve] button").await;
+    browser.press("Enter").await;
+    browser.wait_loaded(before).await;
+    assert_eq!(browser.place().await, format!("{plan}?done=plan-approved"));
+    assert!(browser.html().await.contains("The plan is approved"));
+
     // With scripts there are shortcuts, and the order of the keyboard is that of the page.
     browser.disable_scripts(false).await;
     browser.complaints.clear();
     browser.open(&format!("{}/", served.base)).await;
     let mut order = Vec::new();
-    for _ in 0..9 {
+    for _ in 0..10 {
         browser.press("Tab").await;
         let focused = browser
             .evaluate("document.activeElement.textContent.trim() || document.activeElement.id")
@@ -232,6 +260,7 @@ async fn everything_works_without_scripts_and_by_keyboard() {
             "Packages",
             "Extensions",
             "Resources",
+            "OLM v0",
             "Events",
             "search",
         ]
@@ -278,5 +307,23 @@ async fn a_page_follows_the_cluster_by_itself() {
         true,
         "the page was not loaded again"
     );
+    browser
+        .open(&format!("{}/classic/subscriptions", served.base))
+        .await;
+    browser
+        .wait_for("document.getElementById('following').textContent === 'Live'")
+        .await;
+    crate::world::apply(
+        &served.world.client,
+        json!({
+            "apiVersion": "operators.coreos.com/v1alpha1", "kind": "Subscription",
+            "metadata": {"name": "fresh", "namespace": "default"},
+            "spec": {"name": "fresh", "source": "cat", "sourceNamespace": "default"},
+        }),
+    )
+    .await;
+    browser
+        .wait_for("document.querySelector('#live tbody a')?.textContent === 'fresh'")
+        .await;
     assert_eq!(browser.complaints, Vec::<String>::new());
 }

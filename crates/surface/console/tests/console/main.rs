@@ -4,5 +4,7 @@ mod access;
 mod browser;
 mod buttons;
 mod chromium;
+mod olm_v0;
 mod pages;
+mod recorded;
 mod world;

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use api::{ClusterCatalog, ClusterExtension, definitions};
+use api::definitions::{self, Definition};
+use api::{ClusterCatalog, ClusterExtension};
 use axum::body::Body;
 use axum::response::Response;
 use catalog::reading::Source;
@@ -79,11 +80,16 @@ pub(crate) struct World {
 impl World {
     /// A cluster with nothing but the kinds of OLM v1.
     pub(crate) async fn empty() -> Self {
-        Self::at(PORT).await
+        Self::new(PORT, definitions::OLM_V1).await
     }
 
-    /// The same, for a console that is really reached at a port.
-    pub(crate) async fn at(port: u16) -> Self {
+    /// A cluster with the kinds of OLM v0, too, for a console that is really reached at a port.
+    pub(crate) async fn with_olm_v0(port: u16) -> Self {
+        let definitions = definitions::OLM_V1.into_iter().chain(definitions::OLM_V0);
+        Self::new(port, definitions).await
+    }
+
+    async fn new(port: u16, definitions: impl IntoIterator<Item = Definition>) -> Self {
         let stage = Stage::in_memory(stage::Options::default())
             .await
             .expect("a stage");
@@ -92,7 +98,7 @@ impl World {
         let registry = Registry::serve_on_loopback(folder.path().join("registry"))
             .await
             .expect("a registry");
-        for definition in definitions::OLM_V1 {
+        for definition in definitions {
             apply(&client, definition.object()).await;
         }
         for name in [SYSTEM, "web-system", "shop-system", "shop"] {

@@ -1,19 +1,23 @@
 //! `baton bundle build`: the operator's and the bundle's image.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use bundle::generation::GeneratedBundle;
 use bundle::generation::operator_image::{OperatorImage, bundle_image};
 use clap::Args;
+use image::attachment::Material;
 use image::build::BuiltImage;
 use image::policy::PolicySource;
 use image::reference::Reference;
+use serde_json::{Value, json};
 
 use super::project::ProjectFlags;
+use crate::attestations::{self, Attestation};
 use crate::binaries::{Binaries, Reach};
 use crate::built_images::BuiltImagesFlags;
 use crate::failure::Failure;
-use crate::images::{ImageFlags, Images};
+use crate::images::{ImageFlags, Images, digest_of};
 use crate::terminal::Terminal;
 
 /// Builds the operator's image (the baton binary, the charts and watches.yaml) and the bundle's, without a container tool.
@@ -71,6 +75,10 @@ pub(crate) struct OperatorImages {
     pub(crate) bundle: BuiltImage,
     /// The bundle that they were made of; it isn't written to the tree yet.
     pub(crate) generated: GeneratedBundle,
+    /// The operator's programs, by architecture.
+    programs: BTreeMap<String, PathBuf>,
+    /// The charts that the operator has.
+    charts: Vec<Material>,
 }
 
 impl OperatorImages {
@@ -87,17 +95,59 @@ impl OperatorImages {
             .map(|(architecture, _)| architecture.to_owned())
             .collect();
         let generated = project.generate(architectures)?;
-        let paths: BTreeMap<String, std::path::PathBuf> = binaries
+        let paths: BTreeMap<String, PathBuf> = binaries
             .iter()
             .map(|(architecture, path)| (architecture.to_owned(), path.to_owned()))
             .collect();
-        let operator =
-            OperatorImage::new(&generated.project, &generated.bundle, paths)?.build(images.store()?)?;
+        let charts = attestations::charts(&generated.project);
+        let operator = OperatorImage::new(&generated.project, &generated.bundle, paths.clone())?
+            .build(images.store()?)?;
         let bundle = bundle_image(&generated.bundle.files, &generated.bundle.labels, images.store()?)?;
         Ok(Self {
             operator,
             bundle,
             generated: generated.bundle,
+            programs: paths,
+            charts,
         })
+    }
+
+    /// What is said about the operator's image: what its program is made of, and of which program and charts it was made.
+    pub(crate) fn about_operator(
+        &self,
+        images: &Images,
+        name: &Reference,
+    ) -> Result<Vec<Attestation>, Failure> {
+        let mut materials = attestations::programs(&self.programs)?;
+        materials.extend(self.charts.iter().cloned());
+        let provenance = attestations::provenance("operator-image", self.parameters(), materials);
+        attestations::of(
+            images,
+            &self.operator.descriptor,
+            name,
+            &self.programs,
+            &provenance,
+        )
+    }
+
+    /// What is said about the bundle's image: of which charts it was made, and for which operator.
+    pub(crate) fn about_bundle(
+        &self,
+        images: &Images,
+        name: &Reference,
+        operator: &Reference,
+    ) -> Result<Vec<Attestation>, Failure> {
+        let mut materials = self.charts.clone();
+        materials.push(attestations::material(
+            operator.without_version().to_string(),
+            digest_of(&self.operator.descriptor)?,
+        ));
+        let provenance = attestations::provenance("bundle-image", self.parameters(), materials);
+        let programs = BTreeMap::new();
+        attestations::of(images, &self.bundle.descriptor, name, &programs, &provenance)
+    }
+
+    fn parameters(&self) -> Value {
+        json!({"bundle": self.generated.name, "package": self.generated.package})
     }
 }

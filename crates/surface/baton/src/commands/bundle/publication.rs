@@ -4,8 +4,10 @@ use image::Descriptor;
 use image::digest::Digest;
 use image::reference::Reference;
 
+use crate::attestations::{self, Attestation};
 use crate::failure::Failure;
 use crate::images::{Images, digest_of};
+use crate::terminal::Terminal;
 
 /// What publishing an image would do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,17 +58,21 @@ pub(crate) fn refuse_needless<'a>(
     }
 }
 
-/// Publishes an image as it was decided, unless somebody published another one under its name meanwhile.
+/// Publishes an image as it was decided, with what is said about it, unless somebody published another one under its name
+/// meanwhile.
 pub(crate) async fn publish(
     images: &Images,
     reference: &Reference,
     image: &Descriptor,
     decided: Publication,
+    attestations: &[Attestation],
+    terminal: &mut Terminal,
 ) -> Result<(), Failure> {
     if decided == Publication::Unchanged {
         return Ok(());
     }
     images.upload(image, reference).await?;
+    attestations::attach(images, reference, attestations, terminal).await?;
     let expected = match decided {
         Publication::Replaces(published) => Some(published),
         Publication::New | Publication::Unchanged => None,

@@ -53,7 +53,9 @@ impl Push {
                 .collect();
             publication::refuse_needless(&self.allow, &decided)?;
             for (name, publication, digest, image) in pushes {
-                publication::publish(&images, name, &image.manifest, publication).await?;
+                // How they were made was known when they were built, and isn't kept with them.
+                let root = &image.manifest;
+                publication::publish(&images, name, root, publication, &[], terminal).await?;
                 let told = match publication {
                     Publication::New => String::new(),
                     Publication::Unchanged => " (was published already)".to_owned(),

@@ -3,15 +3,16 @@
 use apply::object::text;
 use clap::Args;
 use classic::Kind;
-use install_plan::approval::APPROVED;
-use serde_json::{Value, json};
+use install_plan::approval::{self, in_words, waits};
+use install_plan::plan::versions;
+use serde_json::Value;
 
 use super::subscribe::told;
 use crate::cluster::ClusterAccess;
 use crate::failure::Failure;
 use crate::output::OutputFlag;
 use crate::runtime;
-use crate::subscriptions::{Subscriptions, Until, place, versions};
+use crate::subscriptions::{Subscriptions, Until, place};
 use crate::terminal::Terminal;
 use crate::waiting::WaitFlags;
 
@@ -43,7 +44,8 @@ impl Approve {
             let plans = subscriptions.list(Kind::InstallPlan, namespace).await?;
             let all = subscriptions.list(Kind::Subscription, namespace).await?;
             let plan = choose(self.name.as_deref(), &plans, &all).map_err(Failure::new)?;
-            let change = approval(plan, &self.only).map_err(Failure::new)?;
+            let change =
+                approval::change(plan, &self.only).map_err(|error| Failure::new(error.to_string()))?;
             let (namespace, name) = place(plan);
             let approved = subscriptions
                 .change(Kind::InstallPlan, &namespace, &name, &change)
@@ -54,19 +56,39 @@ impl Approve {
                 self.only.join(", ")
             };
             terminal.remark(format!("approved InstallPlan {namespace}/{name}: {what}"));
-            // Those that share the plan go on waiting, so it tells nothing of what was approved.
-            if self.wait.is_declined() || !self.only.is_empty() {
+            if self.wait.is_declined() {
                 return self.output.print(terminal, &approved, |_| {
                     format!("{what} is being installed; see `baton classic list -n {namespace}`\n")
                 });
             }
-            let mut lines = String::new();
-            for subscription in all.iter().filter(|one| is_about(one, plan)) {
+            if !self.only.is_empty() {
+                // Those that share the plan go on waiting, so it tells nothing of what was approved.
+                for version in &self.only {
+                    let waited = subscriptions.wait_version(&namespace, version, self.wait, terminal);
+                    waited.await?;
+                }
+                let names = self.only.iter();
+                let lines = names.map(|version| format!("{version} is installed in namespace {namespace}\n"));
+                return self.output.print(terminal, &approved, |_| lines.collect());
+            }
+            let points_here = |one: &Value| text(one, "/status/installPlanRef/name") == name;
+            let mut about: Vec<&Value> = all.iter().filter(|one| is_about(one, plan)).collect();
+            about.sort_by_key(|one| !points_here(one));
+            let mut lines = Vec::new();
+            for subscription in about {
+                if !points_here(subscription) {
+                    // Its own plan goes on waiting, and tells nothing of what was approved.
+                    let version = text(subscription, "/status/currentCSV");
+                    let waited = subscriptions.wait_version(&namespace, version, self.wait, terminal);
+                    waited.await?;
+                }
                 let followed = subscriptions
                     .wait_installed(subscription, Until::CarriedOut(&name), self.wait, terminal)
                     .await?;
-                lines += &told(&followed);
+                lines.push(told(&followed));
             }
+            lines.sort();
+            let lines = lines.concat();
             self.output.print(terminal, &approved, |_| lines)
         })
     }
@@ -76,21 +98,13 @@ impl Approve {
 fn is_about(subscription: &Value, plan: &Value) -> bool {
     let current = text(subscription, "/status/currentCSV");
     text(subscription, "/metadata/namespace") == text(plan, "/metadata/namespace")
-        && versions(plan).iter().any(|version| version == current)
-}
-
-fn waits(plan: &Value) -> bool {
-    text(plan, "/status/phase") == "RequiresApproval"
-        && plan.pointer("/spec/approved") != Some(&Value::Bool(true))
+        && versions(plan).contains(&current)
 }
 
 /// Chooses the plan that is meant.
 fn choose<'a>(name: Option<&str>, plans: &'a [Value], subscriptions: &[Value]) -> Result<&'a Value, String> {
     let listed = |plans: &[&Value]| {
-        let plans = plans.iter().map(|plan| {
-            let (namespace, name) = place(plan);
-            format!("{namespace}/{name} ({})", versions(plan).join(", "))
-        });
+        let plans = plans.iter().map(|plan| in_words(plan));
         plans.collect::<Vec<_>>().join(", ")
     };
     let waiting: Vec<&Value> = plans.iter().filter(|plan| waits(plan)).collect();
@@ -126,14 +140,7 @@ fn choose<'a>(name: Option<&str>, plans: &'a [Value], subscriptions: &[Value]) -
             "{name:?} is neither an InstallPlan nor a Subscription with one; these wait: {}",
             listed(&waiting)
         )),
-        ([], [plan, ..]) => Err(format!(
-            "InstallPlan {} doesn't wait for approval: it is {}; {nothing}",
-            listed(&[plan]),
-            match text(plan, "/status/phase") {
-                "" => "not looked at yet",
-                phase => phase,
-            }
-        )),
+        ([], [plan, ..]) => Err(format!("{}; {nothing}", approval::not_waiting(plan))),
         (several, _) => Err(format!(
             "{name:?} may be any of {}; say which with -n NAMESPACE",
             listed(several)
@@ -141,33 +148,10 @@ fn choose<'a>(name: Option<&str>, plans: &'a [Value], subscriptions: &[Value]) -
     }
 }
 
-/// What of a plan is changed to approve it, or only some of its versions.
-fn approval(plan: &Value, only: &[String]) -> Result<Value, String> {
-    if only.is_empty() {
-        return Ok(json!({"spec": {"approved": true}}));
-    }
-    let versions = versions(plan);
-    if let Some(unknown) = only.iter().find(|name| !versions.contains(name)) {
-        return Err(format!(
-            "InstallPlan {:?} doesn't install {unknown}; it installs {}",
-            text(plan, "/metadata/name"),
-            versions.join(", ")
-        ));
-    }
-    let before = apply::object::annotation(plan, APPROVED);
-    let mut names: Vec<&str> = before
-        .into_iter()
-        .flat_map(|names| names.split(','))
-        .map(str::trim)
-        .collect();
-    names.extend(only.iter().map(String::as_str));
-    names.sort_unstable();
-    names.dedup();
-    Ok(json!({"metadata": {"annotations": {APPROVED: names.join(",")}}}))
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn plan(namespace: &str, name: &str, phase: &str) -> Value {
@@ -228,20 +212,5 @@ mod tests {
                 choose(name, plans, &subscriptions).map(|plan| text(plan, "/metadata/name").to_owned());
             assert_eq!(found.as_deref().map_err(String::as_str), expected, "{name:?}");
         }
-    }
-
-    #[test]
-    fn single_versions_are_approved_beside_those_that_are() {
-        let mut plan = plan("ns", "install-1", "RequiresApproval");
-        assert_eq!(approval(&plan, &[]), Ok(json!({"spec": {"approved": true}})));
-        plan["metadata"]["annotations"] = json!({APPROVED: "b.v1"});
-        assert_eq!(
-            approval(&plan, &["a.v1".to_owned()]),
-            Ok(json!({"metadata": {"annotations": {APPROVED: "a.v1,b.v1"}}}))
-        );
-        assert_eq!(
-            approval(&plan, &["c.v1".to_owned()]),
-            Err("InstallPlan \"install-1\" doesn't install c.v1; it installs a.v1, b.v1".to_owned())
-        );
     }
 }

@@ -5,14 +5,17 @@ mod drawing;
 use apply::object::text;
 use clap::Args;
 use classic::{Kind, names};
+use futures_util::{Stream, StreamExt as _};
+use kube::runtime::{WatchStreamExt as _, watcher};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::cluster::ClusterAccess;
+use crate::commands::status::REDRAW_AFTER;
 use crate::failure::Failure;
 use crate::output::OutputFlag;
 use crate::runtime;
-use crate::subscriptions::{Followed, Subscriptions, place};
+use crate::subscriptions::{Followed, Standing, Subscriptions, place};
 use crate::terminal::Terminal;
 
 /// Shows a Subscription as a tree: its plan with its steps, its version with its requirements and objects, and what each waits
@@ -28,6 +31,9 @@ pub(crate) struct Status {
     /// Show every step, requirement and object, not only those that something waits for
     #[arg(short, long)]
     all: bool,
+    /// Show the tree again whenever something changes, until the version that is asked for runs
+    #[arg(short, long, conflicts_with = "output")]
+    watch: bool,
     #[command(flatten)]
     access: ClusterAccess,
     #[command(flatten)]
@@ -54,12 +60,46 @@ impl Status {
         runtime::block_on(async {
             let subscriptions = Subscriptions::of(self.access.connect().await?);
             let found = subscriptions.find(&self.name, self.namespace.as_deref()).await?;
-            let followed = subscriptions.follow(found).await?;
-            let sight = see(&subscriptions, followed).await?;
-            self.output
-                .print(terminal, &sight, |sight| drawing::draw(sight, self.all))
+            let (namespace, name) = place(&found);
+            // Watching first: what changes while the tree is read must not be missed.
+            let mut changes = std::pin::pin!(changes(&subscriptions, &namespace));
+            let mut is_done = self.show(&subscriptions, found, terminal).await?;
+            while self.watch && !is_done && changes.next().await.is_some() {
+                // Changes come in bursts: the tree is drawn when one is over.
+                while let Ok(Some(())) = tokio::time::timeout(REDRAW_AFTER, changes.next()).await {}
+                terminal.print(b"\n")?;
+                let found = subscriptions.find(&name, Some(&namespace)).await?;
+                is_done = self.show(&subscriptions, found, terminal).await?;
+            }
+            Ok(())
         })
     }
+
+    /// Shows the tree; returns whether the version that is asked for runs.
+    async fn show(
+        &self,
+        subscriptions: &Subscriptions,
+        found: Value,
+        terminal: &mut Terminal,
+    ) -> Result<bool, Failure> {
+        let followed = subscriptions.follow(found).await?;
+        let is_done = matches!(followed.standing(), Standing::Done(_));
+        let sight = see(subscriptions, followed).await?;
+        self.output
+            .print(terminal, &sight, |sight| drawing::draw(sight, self.all))?;
+        Ok(is_done)
+    }
+}
+
+/// Something that happens whenever a Subscription, a plan or a version of a namespace changes.
+fn changes(subscriptions: &Subscriptions, namespace: &str) -> impl Stream<Item = ()> + use<> {
+    let kinds = [Kind::Subscription, Kind::InstallPlan, Kind::ClusterServiceVersion];
+    let watches = kinds.map(|kind| {
+        let watch = watcher(subscriptions.api(kind, namespace), watcher::Config::default());
+        watch.default_backoff().touched_objects().boxed()
+    });
+    // What fails is tried again; the tree shows what could be read.
+    futures_util::stream::select_all(watches).filter_map(async |seen| seen.ok().map(drop))
 }
 
 async fn see(subscriptions: &Subscriptions, followed: Followed) -> Result<Sight, Failure> {

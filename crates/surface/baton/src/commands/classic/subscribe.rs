@@ -61,7 +61,7 @@ pub(crate) struct Subscribe {
     /// OperatorGroup, where there is none
     #[arg(long, value_name = "MODE")]
     install_mode: Option<String>,
-    /// Print what would be made, as the API server would keep it, and make nothing
+    /// Print what would be made, as the API server would keep it where the namespace is there, and make nothing
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
@@ -84,7 +84,7 @@ impl Subscribe {
         let targets = self.targets()?;
         runtime::block_on(async {
             let subscriptions = Subscriptions::of(self.sources.access.connect().await?);
-            self.check_namespace(&subscriptions, terminal).await?;
+            let is_missing = self.check_namespace(&subscriptions, terminal).await?;
             let namespace = self.namespace.as_str();
             let offers =
                 offers::of_package(&self.sources, &subscriptions, namespace, &self.package, terminal).await?;
@@ -94,6 +94,11 @@ impl Subscribe {
             let group =
                 decide(namespace, &self.package, &groups, targets.as_ref(), modes).map_err(Failure::new)?;
             let subscription = self.subscription(&chosen);
+            if is_missing {
+                // Without the namespace, the API server can't say how it would keep what is in it.
+                let made = [Some(namespace_of(namespace)), group, Some(subscription)];
+                return self.print_dry_run(terminal, &made.into_iter().flatten().collect::<Vec<_>>());
+            }
             let mut made = Vec::new();
             if let Some(group) = group {
                 let group = subscriptions
@@ -113,8 +118,7 @@ impl Subscribe {
                 .await?;
             if self.dry_run {
                 made.push(subscription);
-                let for_people = made.iter().map(yaml).collect::<Result<Vec<_>, _>>()?;
-                return self.output.print(terminal, &made, |_| for_people.join("---\n"));
+                return self.print_dry_run(terminal, &made);
             }
             let until = match self.approval {
                 Approval::Automatic => Until::Installed,
@@ -151,14 +155,20 @@ impl Subscribe {
         Ok((!namespaces.is_empty()).then(|| Targets::some(namespaces)))
     }
 
+    fn print_dry_run(&self, terminal: &mut Terminal, made: &[Value]) -> Result<(), Failure> {
+        let for_people = made.iter().map(yaml).collect::<Result<Vec<_>, _>>()?;
+        self.output.print(terminal, made, |_| for_people.join("---\n"))
+    }
+
+    /// Makes the namespace where that is asked for; returns whether it is missing all the same, since nothing is to be made.
     async fn check_namespace(
         &self,
         subscriptions: &Subscriptions,
         terminal: &mut Terminal,
-    ) -> Result<(), Failure> {
+    ) -> Result<bool, Failure> {
         let namespace = self.namespace.as_str();
         if subscriptions.get(Kind::Namespace, "", namespace).await?.is_some() {
-            return Ok(());
+            return Ok(false);
         }
         if !self.create_namespace {
             return Err(Failure::new(format!(
@@ -168,7 +178,7 @@ impl Subscribe {
         if !self.dry_run && make_namespace(subscriptions.client(), namespace).await? {
             terminal.remark(format!("made the namespace {namespace}"));
         }
-        Ok(())
+        Ok(self.dry_run)
     }
 
     fn subscription(&self, chosen: &Chosen) -> Value {
@@ -196,6 +206,10 @@ impl Subscribe {
             "spec": spec,
         })
     }
+}
+
+fn namespace_of(name: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
 }
 
 /// How far a Subscription is, in a line for people.

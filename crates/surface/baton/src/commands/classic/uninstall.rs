@@ -16,7 +16,8 @@ use serde_json::Value;
 use self::plan::{Action, Definition, Found, Step, Wish, plan};
 use crate::cluster::ClusterAccess;
 use crate::failure::Failure;
-use crate::output::{OutputFlag, columns};
+use crate::output::OutputFlag;
+use crate::planned_steps::{self, PlannedStep};
 use crate::runtime;
 use crate::subscriptions::{Subscriptions, place, unreachable};
 use crate::terminal::Terminal;
@@ -261,13 +262,15 @@ async fn operands(
 }
 
 fn table(steps: &[Step]) -> String {
-    let mut rows = vec![["ACTION", "OBJECT", "BECAUSE"].map(str::to_owned).to_vec()];
-    rows.extend(steps.iter().map(|step| {
+    planned_steps::table(steps.iter().map(|step| {
         let action = match step.action {
             Action::Delete => "delete",
             Action::Keep => "keep",
         };
-        vec![action.to_owned(), step.object(), step.because.clone()]
-    }));
-    columns(&rows)
+        PlannedStep {
+            action,
+            object: step.object(),
+            because: &step.because,
+        }
+    }))
 }

@@ -58,6 +58,11 @@ pub(crate) struct ClassicFlags {
 }
 
 impl ClassicFlags {
+    /// Whether OLM v0 is left out.
+    pub(super) fn is_left_out(&self) -> bool {
+        self.no_classic
+    }
+
     /// Where it is asked to listen.
     pub(super) fn packages_listen(&self) -> Option<SocketAddr> {
         self.packages_listen

@@ -2,14 +2,14 @@
 
 use std::net::SocketAddr;
 
-use catalog_controller::MovedImages;
 use image::registry::Tagged;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::hosted_stage;
+use crate::olm::MovedImages;
 
-/// Tells a controller of every tag that is pushed to a registry, until the registry is gone.
+/// Tells the controllers of every tag that is pushed to a registry, until the registry is gone.
 pub(super) async fn follow(mut tagged: Receiver<Tagged>, registry: SocketAddr, moved: MovedImages) {
     let hosts = hosted_stage::hosts(registry);
     loop {

@@ -21,7 +21,7 @@ use super::addresses::{self, AddressFlags, Remembered};
 use super::console::ServedConsole;
 use super::following;
 use crate::failure::Failure;
-use crate::hosted_stage;
+use crate::hosted_stage::{self, EventFlags};
 use crate::images::Images;
 use crate::olm::{self, ClassicOptions, Extent, MetricsPlace, Olm, PackagePlace};
 use crate::served_router::ServedRouter;
@@ -37,6 +37,8 @@ pub(super) struct Plan<'a> {
     /// The folder for what can't be in memory.
     pub(super) files: PathBuf,
     pub(super) addresses: &'a AddressFlags,
+    /// How long the cluster keeps events.
+    pub(super) events: &'a EventFlags,
     /// Where things listened at the last start.
     pub(super) last: Remembered,
     /// How the controllers talk to registries.
@@ -72,6 +74,7 @@ impl Running {
             cluster,
             files,
             addresses,
+            events,
             last,
             images,
             token,
@@ -85,7 +88,7 @@ impl Running {
         let registry = hosted_stage::serve_registry(&files.join("registry"), registry_listener)?;
         let hosts = hosted_stage::hosts(registry.address()).to_vec();
         let built = hosted_stage::built_images(cluster.as_deref(), hosts, Vec::new())?;
-        let stage = hosted_stage::start(cluster, Some(built)).await?;
+        let stage = hosted_stage::start(cluster, Some(built), events).await?;
         let client = Client::new(stage.service(), "default");
         let classic = classic_options();
         let (api, (), ()) = tokio::try_join!(
@@ -97,6 +100,10 @@ impl Running {
         let catalogs_url = format!("http://{}", stage::server::local(catalogs_address));
         let controllers = Olm::open(olm::Options {
             client: client.clone(),
+            guard: {
+                let client = client.clone();
+                Box::new(move |fence| Ok(fence.guard(&client)))
+            },
             folder: files,
             system_namespace: keys::SYSTEM_NAMESPACE.to_owned(),
             images,
@@ -104,6 +111,7 @@ impl Running {
             base_url: catalogs_url.clone(),
             certificates: Certificates::CertManager,
             broken_catalogs: BrokenCatalogs::Skip,
+            duties: olm::Duties::default(),
             classic: Some(classic),
         })?;
         let catalogs = controllers.serve(catalogs_listener, None, MetricsPlace::WithCatalogs);
@@ -121,7 +129,7 @@ impl Running {
         );
         let controllers = tokio::spawn(async move {
             let tenure = Tenure::new(keys::SYSTEM_NAMESPACE, controller::LEASE, IDENTITY);
-            controllers.run(&tenure, &stopped).await;
+            Box::pin(controllers.run(&tenure, &stopped)).await;
         });
         Ok(Self {
             listening: Remembered {

@@ -1,6 +1,7 @@
 //! Packages as an API of the cluster: served to the API server alone, which is led here by an APIService.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use apply::object::label;
 use base64::Engine as _;
@@ -30,6 +31,9 @@ const AUTHENTICATION: (&str, &str) = ("kube-system", "extension-apiserver-authen
 /// The key of it with the authority's certificates.
 const AUTHORITY: &str = "requestheader-client-ca-file";
 
+/// How soon is tried again when the API server doesn't let itself be led here.
+const TRY_AGAIN: Duration = Duration::from_secs(2);
+
 /// Serves packages until `stop` becomes true. Where that can't be, it is told in the log, and everything else goes on.
 pub(super) async fn serve(
     client: &Client,
@@ -39,18 +43,27 @@ pub(super) async fn serve(
     stop: &watch::Receiver<bool>,
 ) {
     let clients = Arc::new(KnownClients::default());
-    let mut served = None;
+    let mut is_known = false;
+    // None until it was found out whether packages are served here or by somebody else.
+    let mut served: Option<Option<ServedRouter>> = None;
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), AUTHENTICATION.0);
     let only = watcher::Config::default().fields(&format!("metadata.name={}", AUTHENTICATION.1));
     let mut events = std::pin::pin!(watch_objects(maps, only).default_backoff());
     loop {
+        if is_known && served.is_none() {
+            match start(client, manifests, place, namespace, &clients).await {
+                Ok(started) => served = Some(started),
+                Err(failure) => tracing::warn!(cause = failure.text(), "packages aren't served yet"),
+            }
+        }
         let event = tokio::select! {
             event = events.next() => event,
+            () = tokio::time::sleep(TRY_AGAIN), if is_known && served.is_none() => continue,
             () = becomes_true(stop.clone()) => break,
         };
         let map = match event {
             Some(Ok(Event::Apply(map) | Event::InitApply(map))) => map,
-            Some(Ok(Event::InitDone)) if served.is_none() => {
+            Some(Ok(Event::InitDone)) if !is_known => {
                 tracing::warn!(
                     "packages aren't served: the API server doesn't say in ConfigMap {}/{} by which certificates it is known",
                     AUTHENTICATION.0,
@@ -62,18 +75,14 @@ pub(super) async fn serve(
             None => break,
         };
         let authority = map.data.unwrap_or_default().remove(AUTHORITY).unwrap_or_default();
-        if let Err(cause) = clients.know(&authority) {
-            tracing::warn!(%cause, "packages aren't served: the API server's certificate can't be checked");
-            continue;
-        }
-        if served.is_none() {
-            match start(client, manifests, place, namespace, &clients).await {
-                Ok(started) => served = started,
-                Err(failure) => tracing::warn!(cause = failure.text(), "packages aren't served"),
+        match clients.know(&authority) {
+            Ok(()) => is_known = true,
+            Err(cause) => {
+                tracing::warn!(%cause, "packages aren't served: the API server's certificate can't be checked");
             }
         }
     }
-    if served.is_some() {
+    if served.flatten().is_some() {
         withdraw(client).await;
     }
 }

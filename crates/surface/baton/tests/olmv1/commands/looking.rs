@@ -96,12 +96,24 @@ async fn lines_until(child: &mut Child, text: &str) -> Result<String, String> {
     Ok(read)
 }
 
+/// Ends a program as somebody at the keyboard does. A shell that starts the tests in its background lets them ignore that, and
+/// with them what they start; there, it is ended as a supervisor does.
 fn interrupt(child: &Child) -> Outcome {
     let id = child.id().ok_or("it has ended already")?.to_string();
-    let asked = std::process::Command::new("kill").args(["-INT", &id]).status();
+    let signal = if ignores_interrupts() { "-TERM" } else { "-INT" };
+    let asked = std::process::Command::new("kill").args([signal, &id]).status();
     match asked {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(format!("process {id} can't be interrupted: {status}")),
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// Whether this process was started so that interrupts are ignored.
+fn ignores_interrupts() -> bool {
+    const INTERRUPT: u64 = 1 << 1;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    ignored.is_some_and(|mask| mask & INTERRUPT != 0)
 }

@@ -56,7 +56,8 @@ pub(super) fn next(case: &Case<'_>, is_failing: bool, groups: usize) -> String {
                 "nothing: the namespace has {groups} OperatorGroups, and nothing is resolved before there is one"
             )
         }
-        (Some(next), _) => format!("{} is installed", next.name),
+        (Some(next), Some(installed)) => format!("{} takes the place of {}", next.name, installed.name),
+        (Some(next), None) => format!("{} is to be installed", next.name),
         (None, _) if is_failing => "nothing can be installed".to_owned(),
         (None, Some(installed)) => format!("{} stays: nothing in its channel follows it", installed.name),
         (None, None) => "nothing: the Subscription waits for a plan, see `baton classic status`".to_owned(),
@@ -334,7 +335,16 @@ mod tests {
             next: Some(&installed),
             ..empty
         };
-        assert_eq!(next(&goes, false, 1), "web.v1.1.0 is installed");
+        assert_eq!(next(&goes, false, 1), "web.v1.1.0 is to be installed");
+        let before = entry("1.0.0", "stable", "", &[]);
+        let follows = Case {
+            installed: Some(&before),
+            ..goes
+        };
+        assert_eq!(
+            next(&follows, false, 1),
+            "web.v1.1.0 takes the place of web.v1.0.0"
+        );
     }
 
     #[test]

@@ -1,10 +1,14 @@
 //! The tree of a Subscription as text for people.
 
 use apply::object::text;
+use install_plan::plan::versions;
+use install_plan::steps::StepStatus;
 use serde_json::Value;
+use service_version::membership::targets_in_words;
+use service_version::requirements::is_met;
 
 use super::Sight;
-use crate::subscriptions::{place, versions};
+use crate::subscriptions::place;
 
 /// A line with what belongs to it.
 #[derive(Debug, Default)]
@@ -120,16 +124,10 @@ fn groups(sight: &Sight, namespace: &str) -> Vec<Branch> {
             "OperatorGroup: there is none in {namespace}, and nothing is installed without one"
         ))],
         [group] => {
-            let targets = group.pointer("/status/namespaces").and_then(Value::as_array);
-            let targets: Vec<&str> = targets.into_iter().flatten().filter_map(Value::as_str).collect();
-            let targets = match targets.as_slice() {
-                [] => "no namespace".to_owned(),
-                [""] => "all namespaces".to_owned(),
-                targets => format!("namespaces {}", targets.join(", ")),
-            };
             vec![Branch::leaf(format!(
-                "OperatorGroup {namespace}/{}: {targets}",
-                text(group, "/metadata/name")
+                "OperatorGroup {namespace}/{}: {}",
+                text(group, "/metadata/name"),
+                targets_in_words(group)
             ))]
         }
         several => {
@@ -175,7 +173,7 @@ fn plan(plan: &Value, all: bool) -> Branch {
     }
     let steps = plan.pointer("/status/plan").and_then(Value::as_array);
     let steps: Vec<&Value> = steps.into_iter().flatten().collect();
-    let is_done = |step: &&Value| matches!(text(step, "/status"), "Present" | "Created");
+    let is_done = |step: &&Value| StepStatus::named(text(step, "/status")).is_some_and(StepStatus::is_done);
     let done = steps.iter().filter(|step| is_done(step)).count();
     if !steps.is_empty() {
         let shown = steps.iter().filter(|step| all || !is_done(step)).map(|step| {
@@ -212,7 +210,6 @@ fn version(sight: &Sight, all: bool) -> Option<Branch> {
         .pointer("/status/requirementStatus")
         .and_then(Value::as_array);
     let requirements: Vec<&Value> = requirements.into_iter().flatten().collect();
-    let is_met = |one: &&Value| matches!(text(one, "/status"), "Present" | "DeploymentFound" | "Satisfied");
     if !requirements.is_empty() {
         let met = requirements.iter().filter(|one| is_met(one)).count();
         let shown = requirements.iter().filter(|one| all || !is_met(one)).map(|one| {

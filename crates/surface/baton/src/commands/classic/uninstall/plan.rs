@@ -5,6 +5,8 @@ use classic::Kind;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::planned_steps::object_name;
+
 /// What there is.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Found {
@@ -78,10 +80,7 @@ impl Step {
 
     /// The object, as people name it.
     pub(super) fn object(&self) -> String {
-        match self.namespace.as_str() {
-            "" => format!("{} {}", self.kind, self.name),
-            namespace => format!("{} {namespace}/{}", self.kind, self.name),
-        }
+        object_name(&self.kind, &self.namespace, &self.name)
     }
 }
 
