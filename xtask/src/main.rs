@@ -1,12 +1,19 @@
 //! Chores of this repository that are programs: `cargo run -p xtask -- protobuf` writes the gRPC code anew,
 //! `cargo run -p xtask -- protobuf-table` writes the protobuf form of the built-in kinds from Kubernetes' Go types,
 //! `cargo run -p xtask -- clients` gets the clients that stage must serve: Helm 3, Helm 4 and Go programs of our own,
+//! `cargo run -p xtask -- deploy` writes the folder `deploy/` anew,
+//! `cargo run -p xtask -- materials` writes the list of what the program is made of anew,
 //! `cargo run -p xtask -- realkube` builds the real Kubernetes that stage is compared with,
+//! `cargo run -p xtask -- reference` writes the pages of the book about all commands and all kinds,
 //! `cargo run -p xtask -- static` builds the binary that operator images are made of;
 //! `cargo run -p xtask -- schemas [definitions.json [fields.txt]]` writes the definitions of the built-in kinds anew.
 
+mod deploy_folder;
+mod kind_pages;
+mod materials;
 mod protobuf;
 mod protobuf_table;
+mod reference;
 mod schemas;
 mod static_binary;
 
@@ -23,9 +30,14 @@ fn main() -> ExitCode {
         ),
         Some("static") => static_binary::build(),
         Some("clients") => clients(),
+        Some("deploy") => deploy_folder::write(),
+        Some("materials") => materials::write(),
+        Some("reference") => reference::write(),
         Some("realkube") => real_kubernetes(),
         _ => {
-            eprintln!("usage: xtask clients|protobuf|protobuf-table|realkube|schemas|static");
+            eprintln!(
+                "usage: xtask clients|deploy|materials|protobuf|protobuf-table|realkube|reference|schemas|static"
+            );
             return ExitCode::from(2);
         }
     };

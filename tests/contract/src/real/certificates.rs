@@ -1,5 +1,6 @@
 //! The keys and certificates of a real cluster.
 
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose};
@@ -11,7 +12,7 @@ pub(super) struct Certificates {
 }
 
 /// Writes an authority, the API server's certificate and the key that signs ServiceAccount tokens.
-pub(super) fn write(folder: &Path) -> Result<Certificates, super::StartError> {
+pub(super) fn write(folder: &Path, address: IpAddr) -> Result<Certificates, super::StartError> {
     let authority_key = KeyPair::generate()?;
     let mut authority = CertificateParams::new(Vec::new())?;
     authority
@@ -26,6 +27,7 @@ pub(super) fn write(folder: &Path) -> Result<Certificates, super::StartError> {
     let mut server = CertificateParams::new(vec![
         "localhost".to_owned(),
         "127.0.0.1".to_owned(),
+        address.to_string(),
         "10.96.0.1".to_owned(),
         "kubernetes".to_owned(),
         "kubernetes.default".to_owned(),

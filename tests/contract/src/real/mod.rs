@@ -9,12 +9,16 @@ mod process;
 pub use binaries::{Binaries, BuildError, RELEASE, folder, workspace};
 pub use process::Supervised;
 
-use std::net::TcpListener;
+use std::fmt::Write as _;
+use std::net::{IpAddr, Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// The token of the administrator (group system:masters) of every real cluster.
 pub const ADMIN_TOKEN: &str = "admin-token";
+
+/// The file of what is audited.
+const AUDIT_LOG: &str = "audit.log";
 
 /// Generous: a loaded machine takes ten times as long as an idle one.
 const START_DEADLINE: Duration = Duration::from_mins(3);
@@ -28,6 +32,12 @@ pub struct Options {
     pub controllers: bool,
     /// Whether a test node makes Pods run.
     pub node: bool,
+    /// The address that the API is served on.
+    pub address: IpAddr,
+    /// Administrators beside the usual one, each with a kubeconfig of its own: [`RealCluster::kubeconfig_of`].
+    pub administrators: Vec<String>,
+    /// What is written to [`RealCluster::audit_log`], as a policy of kube-apiserver; nothing is the usual.
+    pub audit_policy: Option<String>,
     /// Arguments that kube-apiserver gets in addition.
     pub apiserver_arguments: Vec<String>,
 }
@@ -38,6 +48,9 @@ impl Default for Options {
             durable: false,
             controllers: true,
             node: true,
+            address: Ipv4Addr::LOCALHOST.into(),
+            administrators: Vec::new(),
+            audit_policy: None,
             apiserver_arguments: Vec::new(),
         }
     }
@@ -46,7 +59,7 @@ impl Default for Options {
 /// A real cluster. Dropping it ends its processes and removes its files.
 #[derive(Debug)]
 pub struct RealCluster {
-    /// Where the API is served, as `https://127.0.0.1:port`.
+    /// Where the API is served, as `https://address:port`.
     pub url: String,
     /// The certificate authority of the API's address, in PEM.
     pub authority: String,
@@ -58,7 +71,7 @@ pub struct RealCluster {
     controllers: Option<Supervised>,
     apiserver: Supervised,
     etcd: Supervised,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 /// Why a real cluster did not come up.
@@ -85,13 +98,13 @@ pub enum StartError {
 }
 
 impl RealCluster {
-    /// Starts a cluster on free ports of the loopback address, in a folder of its own.
+    /// Starts a cluster on free ports, in a folder of its own.
     pub async fn start(options: Options) -> Result<Self, StartError> {
         let binaries = Binaries::locate()?;
         let folder = tempfile::Builder::new().prefix("realkube-").tempdir()?;
         let root = folder.path();
-        let certificates = certificates::write(root)?;
-        let [client_port, peer_port, api_port, controller_port] = free_ports()?;
+        let certificates = certificates::write(root, options.address)?;
+        let [client_port, peer_port, api_port] = free_ports(options.address)?;
 
         let etcd_url = format!("http://127.0.0.1:{client_port}");
         let peer_url = format!("http://127.0.0.1:{peer_port}");
@@ -108,48 +121,78 @@ impl RealCluster {
         }
         let etcd = Supervised::start(&binaries.program("etcd"), &etcd_arguments, &root.join("etcd.log"))?;
 
-        let url = format!("https://127.0.0.1:{api_port}");
+        let url = format!("https://{}:{api_port}", options.address);
         let tokens = root.join("tokens.csv");
-        std::fs::write(
-            &tokens,
-            format!(
-                "{ADMIN_TOKEN},admin,admin,\"system:masters\"\nalice-token,alice,alice,\"devs\"\nbob-token,bob,bob\n"
-            ),
-        )?;
-        let mut arguments = apiserver_arguments(root, &etcd_url, api_port, &tokens);
+        let mut known = format!(
+            "{ADMIN_TOKEN},admin,admin,\"system:masters\"\nalice-token,alice,alice,\"devs\"\nbob-token,bob,bob\n"
+        );
+        for name in &options.administrators {
+            let _ = writeln!(known, "{name}-token,{name},{name},\"system:masters\"");
+        }
+        std::fs::write(&tokens, known)?;
+        let mut arguments = apiserver_arguments(root, &etcd_url, (options.address, api_port), &tokens);
+        if let Some(policy) = &options.audit_policy {
+            let file = root.join("audit-policy.yaml");
+            std::fs::write(&file, policy)?;
+            arguments.push(format!("--audit-policy-file={}", file.display()));
+            arguments.push(format!("--audit-log-path={}", root.join(AUDIT_LOG).display()));
+        }
         arguments.extend(options.apiserver_arguments.iter().cloned());
         let apiserver = Supervised::start(
             &binaries.program("kube-apiserver"),
             &arguments,
             &root.join("apiserver.log"),
         )?;
+        let authority = &certificates.authority_file;
         let kubeconfig = root.join("admin.kubeconfig");
-        std::fs::write(&kubeconfig, kubeconfig_text(&url, &certificates.authority_file))?;
+        std::fs::write(&kubeconfig, kubeconfig_text(&url, authority, ADMIN_TOKEN))?;
+        for name in &options.administrators {
+            let text = kubeconfig_text(&url, authority, &format!("{name}-token"));
+            std::fs::write(root.join(format!("{name}.kubeconfig")), text)?;
+        }
 
         let client = crate::server::https_client(&certificates.authority)?;
         wait_until_ready(&client, &url, &apiserver).await?;
 
-        let controllers = options
-            .controllers
-            .then(|| start_controllers(&binaries, root, &kubeconfig, controller_port))
-            .transpose()?;
         let node = options.node.then(|| node::TestNode::start(client, &url));
-        Ok(Self {
+        let mut cluster = Self {
             url,
             authority: certificates.authority,
             kubeconfig,
             binaries,
             _node: node,
-            controllers,
+            controllers: None,
             apiserver,
             etcd,
-            _folder: folder,
-        })
+            folder,
+        };
+        if options.controllers {
+            cluster.start_controllers()?;
+        }
+        Ok(cluster)
+    }
+
+    /// Starts the controllers of a cluster that was started without them. Those that look after custom resources know at
+    /// once of the kinds that are defined by then; of others they learn within half a minute.
+    pub fn start_controllers(&mut self) -> Result<(), StartError> {
+        let root = self.folder.path();
+        self.controllers = Some(start_controllers(&self.binaries, root, &self.kubeconfig)?);
+        Ok(())
     }
 
     /// The programs this cluster was started from; `kubectl` is one of them.
     pub fn binaries(&self) -> &Binaries {
         &self.binaries
+    }
+
+    /// The kubeconfig of one of the administrators that were asked for.
+    pub fn kubeconfig_of(&self, administrator: &str) -> PathBuf {
+        self.folder.path().join(format!("{administrator}.kubeconfig"))
+    }
+
+    /// Where kube-apiserver writes what its audit policy asks for, an event in each line.
+    pub fn audit_log(&self) -> PathBuf {
+        self.folder.path().join(AUDIT_LOG)
     }
 
     /// The process ids of etcd, kube-apiserver and, if it runs, kube-controller-manager.
@@ -162,12 +205,17 @@ impl RealCluster {
     }
 }
 
-fn apiserver_arguments(root: &Path, etcd_url: &str, port: u16, tokens: &Path) -> Vec<String> {
+fn apiserver_arguments(
+    root: &Path,
+    etcd_url: &str,
+    (address, port): (IpAddr, u16),
+    tokens: &Path,
+) -> Vec<String> {
     let file = |name: &str| root.join(name).display().to_string();
     vec![
         format!("--etcd-servers={etcd_url}"),
         format!("--secure-port={port}"),
-        "--bind-address=127.0.0.1".to_owned(),
+        format!("--bind-address={address}"),
         format!("--cert-dir={}", file("certificates")),
         format!("--tls-cert-file={}", file("apiserver.crt")),
         format!("--tls-private-key-file={}", file("apiserver.key")),
@@ -185,12 +233,7 @@ fn apiserver_arguments(root: &Path, etcd_url: &str, port: u16, tokens: &Path) ->
     ]
 }
 
-fn start_controllers(
-    binaries: &Binaries,
-    root: &Path,
-    kubeconfig: &Path,
-    port: u16,
-) -> std::io::Result<Supervised> {
+fn start_controllers(binaries: &Binaries, root: &Path, kubeconfig: &Path) -> std::io::Result<Supervised> {
     let arguments = [
         format!("--kubeconfig={}", kubeconfig.display()),
         format!(
@@ -200,8 +243,8 @@ fn start_controllers(
         format!("--root-ca-file={}", root.join("authority.crt").display()),
         format!("--cert-dir={}", root.join("certificates").display()),
         "--use-service-account-credentials".to_owned(),
-        "--bind-address=127.0.0.1".to_owned(),
-        format!("--secure-port={port}"),
+        // Nobody asks them anything, and a port that was free when the cluster was started may be in use by now.
+        "--secure-port=0".to_owned(),
         "--leader-elect=false".to_owned(),
         // Hundreds of namespaces come and go in a minute.
         "--kube-api-qps=500".to_owned(),
@@ -238,18 +281,22 @@ async fn wait_until_ready(
 }
 
 /// Ports that were free a moment ago: all are held until all are known, so that no two are the same.
-fn free_ports() -> std::io::Result<[u16; 4]> {
-    let mut listeners = Vec::with_capacity(4);
-    let mut ports = [0; 4];
+fn free_ports(address: IpAddr) -> std::io::Result<[u16; 3]> {
+    let mut listeners = Vec::with_capacity(3);
+    let mut ports = [0; 3];
     for port in &mut ports {
-        let listener = TcpListener::bind(("127.0.0.1", 0))?;
+        // Free on both: some of the programs listen on this machine alone.
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         *port = listener.local_addr()?.port();
+        if !address.is_loopback() {
+            listeners.push(TcpListener::bind((address, *port))?);
+        }
         listeners.push(listener);
     }
     Ok(ports)
 }
 
-fn kubeconfig_text(url: &str, authority: &Path) -> String {
+fn kubeconfig_text(url: &str, authority: &Path, token: &str) -> String {
     format!(
         "apiVersion: v1
 kind: Config
@@ -262,7 +309,7 @@ contexts:
   context: {{cluster: real, user: admin}}
 users:
 - name: admin
-  user: {{token: {ADMIN_TOKEN}}}
+  user: {{token: {token}}}
 ",
         authority.display()
     )

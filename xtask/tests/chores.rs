@@ -1,0 +1,25 @@
+//! The chores as they are called.
+
+use std::process::Command;
+
+#[test]
+fn a_chore_that_there_is_not_is_answered_with_those_that_there_are() {
+    for arguments in [&["bake"][..], &[]] {
+        let answer = Command::new(env!("CARGO_BIN_EXE_xtask"))
+            .args(arguments)
+            .output()
+            .expect("xtask runs");
+        let told = String::from_utf8_lossy(&answer.stderr).into_owned();
+        assert_eq!(answer.status.code(), Some(2), "{told}");
+        for chore in [
+            "clients",
+            "deploy",
+            "materials",
+            "realkube",
+            "reference",
+            "static",
+        ] {
+            assert!(told.contains(chore), "{chore} is not in {told}");
+        }
+    }
+}
