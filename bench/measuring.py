@@ -27,12 +27,27 @@ def command_line(description):
     return parser
 
 
-def build(*packages, needs_real_server=False):
-    """Builds packages with the release profile, and the real server where it is needed."""
-    named = [word for package in packages for word in ("--package", package)]
-    subprocess.run(["cargo", "build", "--release", "--quiet", *named], cwd=ROOT, check=True)
+def provide(arguments, *packages, needs_real_server=False):
+    """Builds what a script measures, or, with --built, makes sure that it is there."""
+    if not arguments.built:
+        build(*packages, needs_real_server=needs_real_server)
+        return
+    needed = [(TARGET / "release" / package, f"cargo build --release --package {package}") for package in packages]
     if needs_real_server:
-        subprocess.run(["cargo", "run", "--quiet", "--package", "xtask", "--", "realkube"], cwd=ROOT, check=True)
+        needed.append((REAL / "kube-apiserver", "cargo run --package xtask -- realkube"))
+    missing = [f"{path} isn't there; `{command}` makes it" for path, command in needed if not path.exists()]
+    if missing:
+        sys.exit("\n".join(missing))
+
+
+def build(*packages, needs_real_server=False):
+    """Builds packages with the release profile, and the real server where it is needed; the compiler says how far it is."""
+    named = [word for package in packages for word in ("--package", package)]
+    print(f"building {', '.join(packages)} with the release profile, which takes minutes the first time", file=sys.stderr)
+    subprocess.run(["cargo", "build", "--release", *named], cwd=ROOT, check=True)
+    if needs_real_server:
+        print("making sure of the real Kubernetes, which takes ten minutes the first time", file=sys.stderr)
+        subprocess.run(["cargo", "run", "--package", "xtask", "--", "realkube"], cwd=ROOT, check=True)
 
 
 def run(*command, **options):
@@ -72,10 +87,10 @@ def wait_until(what, holds, patience=300, pause=0.05):
 
 
 def stop(processes):
-    """Asks processes to end, the youngest first, and waits for them."""
+    """Asks processes to end, the youngest first, and each only when the one before is gone: a kube-apiserver whose etcd went
+    first waits for it for minutes."""
     for process in reversed(processes):
         process.terminate()
-    for process in processes:
         try:
             process.wait(timeout=30)
         except subprocess.TimeoutExpired:
