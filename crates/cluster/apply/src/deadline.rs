@@ -55,3 +55,44 @@ impl Limiter {
         self.missed.remove(name);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use api::ClusterObjectSet;
+    use api::cluster_object_set::{ClusterObjectSetSpec, CollisionProtection, LifecycleState};
+    use jiff::{SignedDuration, Timestamp};
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+    use super::{Limiter, remaining};
+
+    #[test]
+    fn a_revision_is_looked_at_as_its_deadline_ends_and_not_before() {
+        let created: Timestamp = "2026-01-01T00:00:00Z".parse().expect("a time");
+        let spec = ClusterObjectSetSpec {
+            lifecycle_state: LifecycleState::Active,
+            revision: 1,
+            collision_protection: CollisionProtection::Prevent,
+            phases: Vec::new(),
+            progress_deadline_minutes: Some(1),
+            progression_probes: Vec::new(),
+        };
+        let mut set = ClusterObjectSet::new("x-1", spec);
+        set.metadata.creation_timestamp = Some(Time(created));
+        let otherwise = Duration::from_secs(1000);
+        // Seconds since the creation, whether the deadline is over, and how long one waits for the next look.
+        for (age, is_over, wait) in [
+            (0, false, 60),
+            (1, false, 59),
+            (59, false, 1),
+            (60, true, 0),
+            (61, true, 0),
+        ] {
+            let left = remaining(&set, created + SignedDuration::from_secs(age)).expect("there is a deadline");
+            assert_eq!(!left.is_positive(), is_over, "after {age} s");
+            let next = Limiter::default().wait("x-1", otherwise, Some(left));
+            assert_eq!(next.as_secs(), wait, "after {age} s");
+        }
+    }
+}

@@ -230,13 +230,21 @@ async fn hold(leases: &Api<Lease>, me: &str) -> bool {
     }
 }
 
+/// Gives the lease back, unless it ran out meanwhile and is somebody else's: then it isn't for us to clear.
 async fn release(leases: &Api<Lease>, me: &str) {
-    let patch = json!({"spec": {"holderIdentity": ""}});
-    let released = leases
-        .patch("leader", &PatchParams::default(), &Patch::Merge(&patch))
-        .await;
-    if let Err(error) = released {
-        panic!("{me} can't release the lease: {error}");
+    let Some(mut lease) = leases.get_opt("leader").await.expect("the lease is readable") else {
+        return;
+    };
+    let spec = lease.spec.get_or_insert_default();
+    if spec.holder_identity.as_deref() != Some(me) {
+        return;
+    }
+    spec.holder_identity = Some(String::new());
+    // With the version that was read, so that who took it in between keeps it.
+    match leases.replace("leader", &PostParams::default(), &lease).await {
+        Ok(_) => {}
+        Err(error) if is_lost_race(&error) => {}
+        Err(error) => panic!("{me} can't release the lease: {error}"),
     }
 }
 
