@@ -1,13 +1,12 @@
 //! Replays the recorded syncs of OperatorGroups, with their members and copies.
 
-mod support;
-
 use apply::object::{label, text};
 use classic::{Kind, keys};
 use serde_json::{Value, json};
 use service_version::{Concern, concerns, operator_group};
-use support::differences::Differences;
-use support::{Cluster, at, cases, pruned};
+
+use crate::support::differences::Differences;
+use crate::support::{Cluster, at, cases, pruned};
 
 const NOW: &str = "2026-11-15T20:00:00Z";
 

@@ -1,6 +1,6 @@
 //! What has nothing to do with each other is resolved apart, and what can't be resolved is explained.
 
-use crate::world::{World, bundle, failures, installs};
+use crate::classic_namespace::world::{World, bundle, failures, installs};
 use resolve::classic::{Cause, FailureKind};
 
 #[test]

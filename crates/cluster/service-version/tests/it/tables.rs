@@ -1,7 +1,5 @@
 //! Replays the recorded tables: install modes, overrides, requirements, and how groups meet.
 
-mod support;
-
 use apply::object::text;
 use classic::World;
 use serde_json::{Value, json};
@@ -9,7 +7,8 @@ use service_version::api_roles::aggregation_rule;
 use service_version::install_modes::InstallModes;
 use service_version::provided_apis::{Apis, Namespaces, Surface, Verdict, judge};
 use service_version::{ServiceVersion, overrides, requirements};
-use support::{cases, pruned, texts};
+
+use crate::support::{cases, pruned, texts};
 
 /// The version that upstream's fake server says it has.
 const FAKE_SERVER: &str = "v0.0.0-master+$Format:%H$";

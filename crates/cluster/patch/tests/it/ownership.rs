@@ -3,7 +3,6 @@
 //! `sequences.jsonl` has one case a line: a kind (by its schema in each version, or a built-in one), the writes, and the
 //! object or the error after each.
 
-#[path = "ownership/replay.rs"]
 mod replay;
 
 use serde_json::Value;

@@ -1,12 +1,11 @@
 //! What upstream doesn't do, and we do.
 
-mod support;
-
 use apply::object::text;
 use classic::{Kind, Write};
 use serde_json::{Value, json};
 use service_version::{Concern, Place, concerns, copies, decide, installation_failed, retry};
-use support::{Cluster, at};
+
+use crate::support::{Cluster, at};
 
 const NOW: &str = "2026-11-15T20:00:00Z";
 

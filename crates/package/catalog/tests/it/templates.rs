@@ -1,7 +1,5 @@
 //! Every template of the corpus makes the catalog that opm makes of it, or fails with opm's text.
 
-mod written;
-
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,6 +10,8 @@ use catalog::objects::Catalog;
 use catalog::rendering::{RenderedBundle, render};
 use catalog::template::{Compatibility, Template, TemplateError, TemplateType, convert};
 use serde_json::Value;
+
+use crate::written;
 
 /// The corpus's templates, and the bundles that they may name.
 struct Templates {

@@ -1,7 +1,5 @@
 //! Takes the clusters that upstream left behind, and checks that nothing more is wanted of them.
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -10,7 +8,8 @@ use bundle::cluster_service_version::GroupVersionKind;
 use classic::{Decision, Kind, World, Write, hashes, keys, names};
 use serde_json::Value;
 use service_version::Concern;
-use support::at;
+
+use crate::support::at;
 
 /// The moment that stands for all moments of the recordings.
 const MOMENT: &str = "2026-11-15T20:00:00Z";

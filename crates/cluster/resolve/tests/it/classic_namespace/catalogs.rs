@@ -9,7 +9,7 @@ use resolve::classic::{
 };
 use serde_json::{Value, json};
 
-use crate::world::{World, bundle};
+use crate::classic_namespace::world::{World, bundle};
 
 #[test]
 fn an_index_finds_what_looking_at_every_entry_finds() {

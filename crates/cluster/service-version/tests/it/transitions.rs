@@ -1,7 +1,5 @@
 //! Replays the recorded transitions of versions: one look at each, and everything that comes of it.
 
-mod support;
-
 use std::collections::BTreeMap;
 
 use apply::object::{label, text};
@@ -9,8 +7,9 @@ use bundle::cluster_service_version::GroupVersionKind;
 use classic::{Kind, Write, keys};
 use serde_json::{Value, json};
 use service_version::{decide, operator_group};
-use support::differences::Differences;
-use support::{Cluster, at, cases, pruned};
+
+use crate::support::differences::Differences;
+use crate::support::{Cluster, at, cases, pruned};
 
 /// Shortly after the certificates of the recordings were made.
 const NOW: &str = "2026-11-15T20:00:00Z";
@@ -109,7 +108,7 @@ fn check(case: &Value) -> Vec<String> {
     let mut differences = Differences::default();
     let mut cluster = cluster(case);
     let mut troubles = BTreeMap::new();
-    let mut order = support::texts(&case["sync"]);
+    let mut order = crate::support::texts(&case["sync"]);
     if FROM_THE_OLDEST.contains(&text(case, "/id")) {
         order.sort();
     }

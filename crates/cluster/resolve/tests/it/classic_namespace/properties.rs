@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::world::{Bundle, World, bundle, failures, installs};
+use crate::classic_namespace::world::{Bundle, World, bundle, failures, installs};
 use proptest::prelude::*;
 use resolve::classic::{Entry, Property, Resolution};
 

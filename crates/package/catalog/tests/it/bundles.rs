@@ -1,7 +1,5 @@
 //! Every bundle of the corpus renders as opm renders it, byte for byte, or fails with opm's text.
 
-mod written;
-
 use std::fs;
 use std::path::Path;
 
@@ -9,6 +7,8 @@ use bundle::files::BundleFiles;
 use catalog::metadata::{self, Metadata, MigrationLevel};
 use catalog::objects::Catalog;
 use catalog::rendering::{RenderedBundle, render};
+
+use crate::written;
 
 /// The image that the corpus gives to bundles made by hand.
 const MADE_IMAGE: &str = "quay.io/made/bundle:x";

@@ -1,0 +1,4 @@
+//! Everything that holds for the template language.
+
+mod language;
+mod limits;
