@@ -106,6 +106,16 @@ impl<T: Clone + Eq + Hash> Queue<T> {
         delay
     }
 
+    /// Adds a thing that was looked at in vain, after a time that whoever looks at it works out and keeps count of.
+    pub fn retry_after(&self, thing: T, delay: Duration) {
+        {
+            let mut state = self.state();
+            state.record.retries += 1;
+            state.failures.remove(&thing);
+        }
+        self.add_after(thing, delay);
+    }
+
     /// Forgets that a thing was looked at in vain.
     pub fn forget_failures(&self, thing: &T) {
         self.state().failures.remove(thing);
@@ -331,6 +341,9 @@ mod tests {
         assert_eq!(delays[..3], [500, 1000, 2000].map(Duration::from_millis));
         assert_eq!(delays[39], LONGEST_DELAY);
         queue.forget_failures(&"a");
+        assert_eq!(queue.add_after_failure("a"), FIRST_DELAY);
+        queue.retry_after("a", Duration::from_mins(1));
+        assert_eq!(queue.reading().record.retries, 42);
         assert_eq!(queue.add_after_failure("a"), FIRST_DELAY);
     }
 

@@ -2,11 +2,13 @@
 
 use std::fmt::Write as _;
 
+use apply::object::ObjectId;
 use thiserror::Error;
 
 use crate::cluster::{Permission, ServerError};
 use crate::documents::DocumentError;
 use crate::records::{Record, RecordError};
+use crate::writing::Written;
 
 /// An action that did not work; prints as Helm says it.
 #[derive(Debug, Error)]
@@ -20,6 +22,10 @@ pub struct Failure {
     pub record: Option<Box<Record>>,
     /// What the server would have to allow.
     pub missing: Vec<Permission>,
+    /// The objects that were written all the same, so that whoever watches them knows these changes for our own.
+    pub written: Vec<Written>,
+    /// The objects that the server, or their owner, didn't let be written.
+    pub refused: Vec<ObjectId>,
 }
 
 /// What kind of failure it is.
@@ -53,6 +59,8 @@ impl Failure {
             cause,
             record: None,
             missing: Vec::new(),
+            written: Vec::new(),
+            refused: Vec::new(),
         }
     }
 
@@ -92,6 +100,12 @@ impl Failure {
     /// Says before the message what was tried.
     pub(crate) fn while_doing(mut self, what: &str) -> Self {
         self.message = format!("{what}: {}", self.message);
+        self
+    }
+
+    /// Adds the objects that were written before it failed.
+    pub(crate) fn having_written(mut self, written: Vec<Written>) -> Self {
+        self.written = written;
         self
     }
 

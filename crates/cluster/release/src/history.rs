@@ -99,17 +99,22 @@ impl History {
             .or_else(|| before().next())
     }
 
-    /// Returns the revisions that must go so that one more fits: the oldest ones, but never the deployed one. A limit
-    /// of 0 is none.
+    /// Returns the revisions that must go so that one more fits: the oldest ones, but never the deployed one or, where an
+    /// action was cut short and none is, the last one that was. A limit of 0 is none.
     pub fn outdated(&self, limit: usize) -> Vec<&Revision> {
         if limit == 0 {
             return Vec::new();
         }
         let surplus = (self.revisions.len() + 1).saturating_sub(limit);
-        let deployed = self.deployed().map(|revision| revision.version);
+        let superseded = || {
+            let mut revisions = self.revisions.iter().rev();
+            revisions.find(|revision| revision.status == Status::Superseded)
+        };
+        let good = self.deployed().or_else(superseded);
+        let good = good.map(|revision| revision.version);
         self.revisions
             .iter()
-            .filter(|revision| Some(revision.version) != deployed)
+            .filter(|revision| Some(revision.version) != good)
             .take(surplus)
             .collect()
     }
@@ -144,6 +149,10 @@ mod tests {
         assert_eq!(versions(&["deployed", "failed", "failed"], 3), [2]);
         assert_eq!(versions(&["superseded"; 40], 0), Vec::<i64>::new());
         assert_eq!(versions(&["deployed"], 1), Vec::<i64>::new());
+        // Between two records of an action that was cut short none is deployed.
+        assert_eq!(versions(&["superseded", "failed", "failed"], 2), [2, 3]);
+        assert_eq!(versions(&["superseded", "superseded", "failed"], 3), [1]);
+        assert_eq!(versions(&["failed", "failed"], 2), [1]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The chart of a watch: loaded and parsed once, rendered for each resource.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -31,6 +32,8 @@ pub struct Blueprint {
     pub chart: Arc<Chart>,
     /// The forms of the chart that records keep, made once.
     pub recorded: RecordedCharts,
+    /// Tells the chart, and what the watch adds to it, from others.
+    pub content: u64,
     engine: Engine,
 }
 
@@ -104,6 +107,7 @@ impl Blueprint {
         chart::dependencies::check(&chart).map_err(|error| faulty(error.to_string()))?;
         Ok(Self {
             selection: watch.selection()?,
+            content: content(&watch, &chart),
             chart,
             recorded: RecordedCharts::default(),
             engine: Engine::new().with_schema_dialect(chart::schema::Dialect::Helm4),
@@ -185,6 +189,24 @@ impl Blueprint {
             looked_at_cluster: lookup.was_asked.get(),
         })
     }
+}
+
+/// Tells what is rendered for a resource from what another operator, or another version of this one, would render.
+fn content(watch: &Watch, chart: &Chart) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for (path, value) in watch.overrides.iter() {
+        (path, value).hash(&mut hasher);
+    }
+    watch.restart_on_configuration.hash(&mut hasher);
+    let mut charts = vec![chart];
+    while let Some(chart) = charts.pop() {
+        (&chart.metadata.name, &chart.metadata.version).hash(&mut hasher);
+        for file in chart.raw.iter() {
+            (&file.name, &file.data[..]).hash(&mut hasher);
+        }
+        charts.extend(chart.dependencies.iter().map(Arc::as_ref));
+    }
+    hasher.finish()
 }
 
 fn log(warning: &Warning) {

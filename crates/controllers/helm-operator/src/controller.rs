@@ -13,12 +13,13 @@ use kube::runtime::watcher::{self, Event};
 use kube::runtime::{WatchStreamExt as _, watcher as watch};
 use release::history::Revision;
 use release::identity::ReleaseId;
+use release::records::written_by;
 use tokio::sync::watch as signal;
 use tokio::task::JoinSet;
 
 use crate::dependents::PAGE;
 use crate::metrics::Outcome;
-use crate::reconciling::{Again, reconcile};
+use crate::reconciling::{Again, after_panic, reconcile};
 use crate::resource::CustomResource;
 use crate::world::{Key, Making, World};
 
@@ -206,12 +207,18 @@ fn follow_records(world: &Arc<World>, namespace: &str, tasks: &mut JoinSet<()>) 
         };
         let events = watch(api, watcher::Config::default().labels(RECORDS)).default_backoff();
         let mut events = std::pin::pin!(events);
+        let mut was_listed = false;
         loop {
             match events.try_next().await {
                 Ok(Some(Event::Init)) => world.forget_revisions(&namespace),
                 Ok(Some(Event::InitApply(secret) | Event::Apply(secret))) => {
                     if let Some((id, revision)) = revision_of(&secret) {
+                        let is_foreign =
+                            was_listed && written_by(&secret.metadata) != Some(world.cluster.manager());
                         for key in world.revision_seen(&id, revision) {
+                            if is_foreign {
+                                world.back_off.nudge(&key);
+                            }
                             world.look_at(&key);
                         }
                     }
@@ -225,6 +232,10 @@ fn follow_records(world: &Arc<World>, namespace: &str, tasks: &mut JoinSet<()>) 
                 }
                 Ok(Some(Event::InitDone)) => {
                     is_ready.send_replace(true);
+                    // A second list means that the server was away, and that may be why things failed.
+                    if std::mem::replace(&mut was_listed, true) {
+                        world.back_off.nudge_all();
+                    }
                     world.look_at_all();
                 }
                 Ok(None) => return,
@@ -270,13 +281,17 @@ async fn work(world: &Arc<World>, watch: usize) {
                 queue.add(resource.clone());
                 Outcome::Requeue
             }
-            Ok(Again::AfterFailure) => {
+            Ok(Again::Unwritten) => {
                 queue.add_after_failure(resource.clone());
+                Outcome::Error
+            }
+            Ok(Again::AfterFailure(wait)) => {
+                queue.retry_after(resource.clone(), wait);
                 Outcome::Error
             }
             Err(_) => {
                 tracing::error!(%key.resource, "looking at it panicked");
-                queue.add_after_failure(resource.clone());
+                queue.retry_after(resource.clone(), after_panic(world, &key));
                 Outcome::Panic
             }
         };

@@ -9,11 +9,14 @@
 //!
 //! It knows nothing of how a release is installed: that is the crate `release`.
 
+pub mod awaited;
+pub mod backoff;
 pub mod blueprint;
 pub mod controller;
 pub mod deciding;
 pub mod decoration;
 pub mod dependents;
+pub mod discovery;
 pub mod drift_report;
 pub mod invalid_fields;
 pub mod keeping;

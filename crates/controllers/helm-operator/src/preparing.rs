@@ -1,8 +1,8 @@
 //! From a resource to the release that it asks for: values, render, marks, manifest.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use apply::object::ObjectId;
 use apply::served::Served;
@@ -73,7 +73,12 @@ pub struct Preparation<'a> {
     pub values: &'a Arc<Table>,
     /// The revision that is there, whose random values stay.
     pub before: Option<&'a Before<'a>>,
+    /// Takes down which objects the templates looked up, also where that ends in a failure.
+    pub looked_up: &'a LookedUp,
 }
+
+/// The objects that templates looked up; those without a name stand for all of their kind.
+pub type LookedUp = Arc<Mutex<BTreeSet<ObjectId>>>;
 
 /// The revision that is there.
 pub struct Before<'a> {
@@ -145,9 +150,13 @@ impl Preparation<'_> {
         let blueprint = Arc::clone(self.blueprint);
         let capabilities = Arc::clone(self.capabilities);
         let cluster = self.cluster.clone();
+        let looked_up = Arc::clone(self.looked_up);
         let handle = tokio::runtime::Handle::current();
         let rendering = tokio::task::spawn_blocking(move || {
-            let lookup: Rc<dyn Lookup> = Rc::new(ClusterLookup::new(&cluster, handle));
+            let lookup: Rc<dyn Lookup> = Rc::new(NotedLookup {
+                inner: ClusterLookup::new(&cluster, handle),
+                noted: looked_up,
+            });
             blueprint.render(&request, &capabilities, Some(lookup))
         });
         match rendering.await {
@@ -210,6 +219,27 @@ impl Preparation<'_> {
             restarts::stamp(objects);
         }
         Ok(placed)
+    }
+}
+
+/// A lookup that takes down what it was asked for.
+struct NotedLookup {
+    inner: ClusterLookup,
+    noted: LookedUp,
+}
+
+impl Lookup for NotedLookup {
+    fn lookup(&self, api_version: &str, kind: &str, namespace: &str, name: &str) -> Result<Value, String> {
+        let id = ObjectId {
+            api_version: api_version.to_owned(),
+            kind: kind.to_owned(),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        };
+        let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+        noted.insert(id);
+        drop(noted);
+        self.inner.lookup(api_version, kind, namespace, name)
     }
 }
 

@@ -1,26 +1,32 @@
 //! One look at one resource: what is seen, what is decided, what is done, and what the status says of it.
 
+mod awaiting;
 mod departing;
 mod installing;
 mod repairing;
 mod saying;
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use duty::events::Announcement;
+use jiff::Timestamp;
 use release::actions::{Options, Releases};
 use release::failure::Failure;
 use release::identity::ReleaseId;
 use release::records::{Record, Records};
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tracing::Instrument as _;
 
+use crate::awaited::Thing;
+use crate::backoff;
 use crate::blueprint::Blueprint;
 use crate::deciding::{self, Seen, SeenRelease, Step};
 use crate::resource::{ActionWishes, CustomResource, Wishes};
 use crate::routing::{self, Role};
-use crate::status::StatusChange;
+use crate::status::{Retry, StatusChange};
 use crate::world::{Key, Settled, World};
 use crate::writing;
 
@@ -31,11 +37,16 @@ pub enum Again {
     WhenChanged,
     /// After a time.
     After(Duration),
-    /// Because it failed: the more often, the later.
-    AfterFailure,
+    /// After this time, because it failed: the status says so.
+    AfterFailure(Duration),
+    /// Because the resource itself could not be written: the more often, the later.
+    Unwritten,
     /// At once: something came between.
     Soon,
 }
+
+/// How long is waited for the watch of records to tell of one that is gone.
+const RECORDS_PAUSE: Duration = Duration::from_secs(1);
 
 /// Looks at a resource.
 pub async fn reconcile(world: &World, key: &Key) -> Again {
@@ -53,6 +64,15 @@ pub async fn reconcile(world: &World, key: &Key) -> Again {
     look_at(world, key).instrument(span).await
 }
 
+/// Says when a resource is looked at again after a look that panicked.
+pub fn after_panic(world: &World, key: &Key) -> Duration {
+    let (Some(resource), Some(blueprint)) = (world.resource(key), world.blueprints.get(key.watch)) else {
+        return backoff::FIRST_WAIT;
+    };
+    let of = backoff::asked(&resource, &resource.wishes(), blueprint);
+    world.back_off.failed(key, &of, Instant::now(), None).1
+}
+
 async fn look_at(world: &World, key: &Key) -> Again {
     let (Some(resource), Some(blueprint), Some(me)) = (
         world.resource(key),
@@ -62,6 +82,7 @@ async fn look_at(world: &World, key: &Key) -> Again {
         world.let_go(key);
         return Again::WhenChanged;
     };
+    let wishes = resource.wishes();
     let working = world.begin(key, &resource);
     let look = Look {
         world,
@@ -69,7 +90,9 @@ async fn look_at(world: &World, key: &Key) -> Again {
         blueprint,
         unwanted: working.unwanted(),
         id: ReleaseId::new(&resource.id.namespace, &resource.id.name),
-        wishes: resource.wishes(),
+        asked: backoff::asked(&resource, &wishes, blueprint),
+        awaits: Mutex::default(),
+        wishes,
         resource: &resource,
     };
     let role = routing::role(me, &world.roster.running(), &resource);
@@ -82,6 +105,7 @@ async fn look_at(world: &World, key: &Key) -> Again {
         Role::Herald { message } => look.as_herald(message).await,
         Role::Beaten { by } => {
             world.let_go(key);
+            world.forget_tries(key);
             let announcement = Announcement::warning(
                 "AlsoSelected",
                 format!("another operator picks this resource too and looks after it: {by}"),
@@ -91,6 +115,7 @@ async fn look_at(world: &World, key: &Key) -> Again {
         }
         Role::Bystander => {
             world.let_go(key);
+            world.forget_tries(key);
             Again::WhenChanged
         }
     }
@@ -107,10 +132,24 @@ struct Look<'a> {
     resource: &'a Arc<CustomResource>,
     /// What its annotations ask for.
     wishes: Wishes,
+    /// Tells what it asks for from what it asked for before.
+    asked: String,
+    /// What a change of may help, should the look come to nothing.
+    awaits: Mutex<BTreeSet<Thing>>,
 }
 
 impl Look<'_> {
     async fn as_owner(&self) -> Again {
+        // What failed isn't tried again because its own writes come back as events.
+        let now = Instant::now();
+        let rest = self.world.back_off.rest(self.key, &self.asked, now, || {
+            let retry = Retry::read(&self.resource.status.open())?;
+            let ahead = retry.at.duration_since(Timestamp::now());
+            Some((retry, Duration::try_from(ahead).unwrap_or_default()))
+        });
+        if let Some(rest) = rest {
+            return Again::After(rest);
+        }
         let drifted = self.world.take_drifted(self.key);
         let release = match self.seen_release().await {
             Ok(release) => release,

@@ -195,7 +195,7 @@ fn boolean(text: &str) -> Option<bool> {
 }
 
 /// What the annotations of a resource ask for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an annotation of its own")]
 pub struct Wishes {
     /// Objects are replaced, not changed, at an upgrade.
@@ -219,7 +219,7 @@ pub struct Wishes {
 }
 
 /// What is asked for one action.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct ActionWishes {
     /// Hooks aren't run.
     pub without_hooks: bool,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Initialized, Deployed, ReleaseFailed, Irreconcilable, Paused   upstream's
-//! Ready, Selected, Valid, observedGeneration, drift              baton's
+//! Ready, Retrying, Selected, Valid, observedGeneration, drift, retry   baton's
 //! ```
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -26,6 +26,8 @@ pub enum Aspect {
     Ready,
     /// The last try failed.
     ReleaseFailed,
+    /// What failed is tried again, and when; baton's own, said only while that is so.
+    Retrying,
     /// Whether an operator looks after the resource; baton's own, said only where none does.
     Selected,
     /// Whether the chart's schema allows what the resource says; baton's own, said only where it doesn't.
@@ -41,6 +43,7 @@ impl Aspect {
             Self::Paused => "Paused",
             Self::Ready => "Ready",
             Self::ReleaseFailed => "ReleaseFailed",
+            Self::Retrying => "Retrying",
             Self::Selected => "Selected",
             Self::Valid => "Valid",
         }
@@ -111,6 +114,59 @@ enum ReleaseChange {
     There(DeployedRelease),
 }
 
+/// The next try of a resource whose last one failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Retry {
+    /// Its number; the first try is 1.
+    pub attempt: u32,
+    /// When it is due.
+    pub at: Timestamp,
+    /// Tells what is tried from what the resource or another chart asked for before.
+    pub of: String,
+}
+
+impl Retry {
+    /// Reads the next try that a status names, whoever wrote it.
+    pub fn read(status: &Value) -> Option<Self> {
+        let retry = status.get("retry")?;
+        let text = |field: &str| retry.get(field).and_then(Value::as_str);
+        Some(Self {
+            attempt: u32::try_from(retry.get("attempt")?.as_u64()?).ok()?,
+            at: text("nextTryAt")?.parse().ok()?,
+            of: text("of")?.to_owned(),
+        })
+    }
+
+    fn write(&self) -> Value {
+        json!({"attempt": self.attempt, "nextTryAt": seconds(self.at), "of": self.of})
+    }
+
+    fn in_words(&self) -> String {
+        format!(
+            "next try at {}, attempt {}",
+            self.at.strftime("%H:%M:%SZ"),
+            self.attempt
+        )
+    }
+}
+
+/// A time as Kubernetes writes it.
+fn seconds(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+/// What becomes of the next try in the status.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+enum RetryChange {
+    /// Nothing.
+    #[default]
+    Same,
+    /// Nothing failed.
+    Gone,
+    /// It is this one.
+    Next(Retry),
+}
+
 /// What becomes of a status.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StatusChange {
@@ -119,6 +175,7 @@ pub struct StatusChange {
     removed: Vec<Aspect>,
     observed_generation: Option<i64>,
     drift: Option<Vec<String>>,
+    retry: RetryChange,
 }
 
 impl StatusChange {
@@ -152,6 +209,27 @@ impl StatusChange {
     pub fn drift(&mut self, fields: Vec<String>) -> &mut Self {
         self.drift = Some(fields);
         self
+    }
+
+    /// Says when what failed is tried again, and why if no other condition says it.
+    pub fn retry(&mut self, retry: Retry, cause: &str) -> &mut Self {
+        let mut message = retry.in_words();
+        if !cause.is_empty() {
+            message = format!("{message}: {cause}");
+        }
+        self.retry = RetryChange::Next(retry);
+        self.say(Statement::new(
+            Aspect::Retrying,
+            ConditionStatus::True,
+            "BackOff",
+            message,
+        ))
+    }
+
+    /// Says that nothing is to be tried again.
+    pub fn no_retry(&mut self) -> &mut Self {
+        self.retry = RetryChange::Gone;
+        self.unsay(Aspect::Retrying)
     }
 
     /// Returns the new status, if it differs from the one before, which is a [shortened](shorten) one.
@@ -192,9 +270,19 @@ impl StatusChange {
                 after.remove("drift");
             }
             Some(fields) => {
-                let report =
-                    json!({"repairedAt": now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(), "fields": fields});
-                after.insert("drift".to_owned(), report);
+                after.insert(
+                    "drift".to_owned(),
+                    json!({"repairedAt": seconds(now), "fields": fields}),
+                );
+            }
+        }
+        match &self.retry {
+            RetryChange::Same => {}
+            RetryChange::Gone => {
+                after.remove("retry");
+            }
+            RetryChange::Next(retry) => {
+                after.insert("retry".to_owned(), retry.write());
             }
         }
         (after != *before).then_some(after)
@@ -241,7 +329,7 @@ fn set(conditions: &mut Vec<Value>, statement: &Statement, now: Timestamp) {
         .filter(|before| text(before, "status") == statement.truth.as_str())
         .map(|before| text(before, "lastTransitionTime").to_owned())
         .filter(|since| !since.is_empty());
-    let since = since.unwrap_or_else(|| now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
+    let since = since.unwrap_or_else(|| seconds(now));
     let mut condition =
         json!({"type": kind, "status": statement.truth.as_str(), "lastTransitionTime": since});
     if !statement.reason.is_empty() {
@@ -325,6 +413,47 @@ mod tests {
             "1970-01-01T00:01:00Z"
         );
         assert!(!second.contains_key("deployedRelease"));
+    }
+
+    #[test]
+    fn the_next_try_is_said_until_one_goes_well() {
+        let retry = Retry {
+            attempt: 5,
+            at: at(43_420),
+            of: "1f".to_owned(),
+        };
+        let mut change = StatusChange::default();
+        change.retry(retry.clone(), "");
+        let failed = change.apply(&Map::new(), at(43_404)).expect("a change");
+        assert_eq!(
+            Value::Object(failed.clone()),
+            json!({
+                "conditions": [{
+                    "type": "Retrying", "status": "True", "reason": "BackOff",
+                    "message": "next try at 12:03:40Z, attempt 5", "lastTransitionTime": "1970-01-01T12:03:24Z",
+                }],
+                "retry": {"attempt": 5, "nextTryAt": "1970-01-01T12:03:40Z", "of": "1f"},
+            })
+        );
+        assert_eq!(Retry::read(&Value::Object(failed.clone())), Some(retry.clone()));
+        change.retry(retry, "the server is away");
+        let said = change.apply(&failed, at(43_404)).expect("a change");
+        assert_eq!(
+            said["conditions"][0]["message"],
+            "next try at 12:03:40Z, attempt 5: the server is away"
+        );
+        change.no_retry();
+        let good = change.apply(&said, at(43_420)).expect("a change");
+        assert_eq!(Value::Object(good.clone()), json!({"conditions": []}));
+        assert_eq!(change.apply(&good, at(43_421)), None);
+        for broken in [
+            json!({}),
+            json!({"retry": 5}),
+            json!({"retry": {"attempt": -1, "nextTryAt": "1970-01-01T12:03:40Z", "of": "1f"}}),
+            json!({"retry": {"attempt": 1, "nextTryAt": "soon", "of": "1f"}}),
+        ] {
+            assert_eq!(Retry::read(&broken), None, "{broken}");
+        }
     }
 
     #[test]

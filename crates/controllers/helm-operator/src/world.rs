@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use apply::object::ObjectId;
-use chart::capabilities::{Capabilities, KubeVersion};
+use chart::capabilities::Capabilities;
 use duty::events::Announcer;
 use duty::queue::Queue;
 use kube::Client;
@@ -17,8 +17,11 @@ use release::identity::ReleaseId;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::awaited::Awaited;
+use crate::backoff::BackOff;
 use crate::blueprint::Blueprint;
 use crate::dependents::{Dependents, Happening};
+pub use crate::discovery::capabilities_of;
 use crate::metrics::Metrics;
 use crate::resource::{CustomResource, ResourceName, Wishes};
 use crate::roster::Roster;
@@ -72,6 +75,10 @@ pub struct World {
     pub history_limit: usize,
     /// What is to be looked at, for each watch.
     pub queues: Vec<Arc<Queue<ResourceName>>>,
+    /// The resources that can't be made true.
+    pub back_off: Arc<BackOff<Key>>,
+    /// What they wait for.
+    pub awaited: Awaited<Key>,
     /// What resources made.
     pub dependents: Dependents<Key>,
     /// Tells what happened.
@@ -162,8 +169,10 @@ impl World {
         } = making;
         let queues: Vec<Arc<Queue<ResourceName>>> = blueprints.iter().map(|_| Arc::default()).collect();
         let state = Arc::new(State::default());
+        let back_off: Arc<BackOff<Key>> = Arc::default();
         let tell = {
             let (queues, state, blueprints) = (queues.clone(), Arc::clone(&state), blueprints.clone());
+            let back_off = Arc::clone(&back_off);
             Arc::new(move |key: &Key, id: &ObjectId, happening: Happening| {
                 let (Some(queue), Some(blueprint)) = (queues.get(key.watch), blueprints.get(key.watch))
                 else {
@@ -175,6 +184,7 @@ impl World {
                             .entry(key.clone())
                             .or_default()
                             .insert(id.clone());
+                        back_off.nudge(key);
                         queue.add(key.resource.clone());
                     }
                     Happening::Drifted => {}
@@ -182,8 +192,19 @@ impl World {
                 }
             })
         };
+        let nudge = {
+            let (queues, back_off) = (queues.clone(), Arc::clone(&back_off));
+            Arc::new(move |key: &Key| {
+                back_off.nudge(key);
+                if let Some(queue) = queues.get(key.watch) {
+                    queue.add(key.resource.clone());
+                }
+            })
+        };
+        let cluster = Cluster::new(client.clone(), &manager);
         Self {
-            cluster: Cluster::new(client.clone(), &manager),
+            awaited: Awaited::new(cluster.clone(), nudge),
+            cluster,
             dependents: Dependents::new(client.clone(), &manager, &namespaces, tell),
             announcer: Announcer::new(client),
             metrics: Metrics::new(&blueprints),
@@ -194,6 +215,7 @@ impl World {
             suppress_override_values,
             history_limit,
             queues,
+            back_off,
             state,
             capabilities: tokio::sync::Mutex::new(None),
         }
@@ -325,6 +347,7 @@ impl World {
     pub fn gone(&self, key: &Key) {
         lock(&self.state.resources).remove(key);
         self.note_failure(key, None);
+        self.forget_tries(key);
         self.not_alone(key);
         self.tell_worker(key, None);
         self.metrics.resource_gone(key);
@@ -337,6 +360,12 @@ impl World {
             .filter(|key| key.watch == watch && (namespace.is_empty() || key.resource.namespace == namespace))
             .cloned()
             .collect()
+    }
+
+    /// Forgets that a resource was tried in vain: it is gone, or somebody else's by now.
+    pub fn forget_tries(&self, key: &Key) {
+        self.back_off.forget(key);
+        self.awaited.forget(key);
     }
 
     /// Forgets how a resource was left, and what it made.
@@ -449,34 +478,4 @@ impl World {
     pub async fn forget_capabilities(&self) {
         *self.capabilities.lock().await = None;
     }
-}
-
-/// Asks a cluster what charts may ask about it.
-pub async fn capabilities_of(client: &Client) -> Result<Capabilities, kube::Error> {
-    let version = client.apiserver_version().await?;
-    let discovery = kube::discovery::Discovery::new(client.clone())
-        .run_aggregated()
-        .await?;
-    let mut api_versions: BTreeSet<String> = BTreeSet::new();
-    for group in discovery.groups() {
-        for version in group.versions() {
-            let group_version = if group.name().is_empty() || group.name() == "v1" {
-                version.to_owned()
-            } else {
-                format!("{}/{version}", group.name())
-            };
-            for (resource, _) in group.versioned_resources(version) {
-                api_versions.insert(format!("{group_version}/{}", resource.kind));
-            }
-            api_versions.insert(group_version);
-        }
-    }
-    Ok(Capabilities {
-        kube_version: KubeVersion {
-            version: version.git_version,
-            major: version.major,
-            minor: version.minor,
-        },
-        api_versions: api_versions.into_iter().collect(),
-    })
 }

@@ -13,7 +13,7 @@ use chart::release::Release;
 use chart::values::Table;
 use helm_operator::blueprint::{Blueprint, RenderError};
 use helm_operator::invalid_fields;
-use helm_operator::preparing::{Before, Preparation, PreparationError, Wanted};
+use helm_operator::preparing::{Before, LookedUp, Preparation, PreparationError, Wanted};
 use helm_operator::resource::CustomResource;
 use kube::Client;
 use release::documents;
@@ -290,6 +290,7 @@ impl Rehearsed<'_> {
             resource: look.resource,
             values,
             before: before.as_ref(),
+            looked_up: &LookedUp::default(),
         };
         preparation.revision(operation, number).await
     }

@@ -6,6 +6,7 @@
 
 mod install;
 mod repair;
+mod replacement;
 mod resume;
 mod rollback;
 mod uninstall;
@@ -250,8 +251,10 @@ impl Releases {
                 ))
             })?;
             let Some(live) = live else { continue };
-            identity::check(&live, &object.id, &self.id)
-                .map_err(|refused| Failure::new(Cause::Collision, refused.to_string()))?;
+            identity::check(&live, &object.id, &self.id).map_err(|refused| Failure {
+                refused: vec![object.id.clone()],
+                ..Failure::new(Cause::Collision, refused.to_string())
+            })?;
             existing.insert(object.id.clone());
         }
         Ok(existing)
@@ -293,12 +296,20 @@ impl Releases {
 
     /// Says what went wrong with the objects of a revision; none if nothing did.
     fn failure_of(&self, writing: &Writing, course: Course) -> Option<Failure> {
-        let refused = writing.errors.iter().find_map(|(_, error)| match error {
+        let refused: Vec<ObjectId> = writing
+            .errors
+            .iter()
+            .map(|(object, _)| object.id.clone())
+            .collect();
+        let collision = writing.errors.iter().find_map(|(_, error)| match error {
             WriteError::NotOwned(refused) => Some(refused.to_string()),
             _ => None,
         });
-        if let Some(refused) = refused {
-            return Some(Failure::new(Cause::Collision, refused));
+        if let Some(collision) = collision {
+            return Some(Failure {
+                refused,
+                ..Failure::new(Cause::Collision, collision)
+            });
         }
         writing.errors.first()?;
         let told = writing.errors.iter();
@@ -311,7 +322,10 @@ impl Releases {
             }
             Course::Update => self.update_in_words(&writing.errors),
         };
-        let mut failure = Failure::new(Cause::Rejected, message);
+        let mut failure = Failure {
+            refused,
+            ..Failure::new(Cause::Rejected, message)
+        };
         for error in writing.errors.iter().filter_map(|(_, error)| error.server()) {
             failure.note(error);
         }

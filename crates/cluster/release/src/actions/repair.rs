@@ -75,7 +75,7 @@ impl Releases {
             }
         }
         match self.failure_of(&writing, Course::Update) {
-            Some(failure) => Err(failure),
+            Some(failure) => Err(failure.having_written(repaired.written)),
             None => Ok(repaired),
         }
     }

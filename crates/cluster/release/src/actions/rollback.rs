@@ -14,6 +14,21 @@ use crate::moment;
 use crate::records::{Record, Standing};
 
 impl Releases {
+    /// Returns the revision to go back to when an upgrade failed: the one whose objects are in the cluster, or the one that
+    /// it is a copy of, so that a history in which the same fails again and again leads to what once was made and not to
+    /// the last way back. None where nothing ever was deployed.
+    pub fn good_revision(standing: &Standing) -> Option<i64> {
+        let base = standing.base.as_ref()?;
+        let (version, info) = (base.release.version, &base.release.info);
+        if !matches!(info.status, Status::Deployed | Status::Superseded) {
+            return None;
+        }
+        let copied = info.description.strip_prefix(ROLLBACK_TO);
+        let copied = copied.and_then(|number| standing.history.get(number.parse().ok()?));
+        let copied = copied.filter(|revision| revision.status == Status::Superseded);
+        Some(copied.map_or(version, |revision| revision.version))
+    }
+
     /// Releases an earlier revision again; without a number, the one before the last. All of its objects are written.
     pub async fn rollback(&self, standing: Standing, to: Option<i64>) -> Result<Outcome, Failure> {
         let to = to.unwrap_or(standing.last.release.version - 1);
@@ -78,12 +93,14 @@ impl Releases {
                     tracing::warn!(release = %self.id, %error, "a record could not be superseded");
                 }
             }
+            let failure = failure.having_written(writing.written);
             return Err(self.failed(record, &description, failure).await);
         }
         let after = self
             .run_hooks(&mut record, HookEvent::PostRollback, attempt)
             .await;
         if let Err(failure) = after {
+            let failure = failure.having_written(writing.written);
             return Err(self.failed(record, &description, failure).await);
         }
         for deployed in history.all_deployed() {
@@ -95,7 +112,7 @@ impl Releases {
                 self.records.update(&mut deployed).await
             };
             if let Err(error) = superseded.await {
-                return Err(Failure::from(error).with(record));
+                return Err(Failure::from(error).having_written(writing.written).with(record));
             }
         }
         record.release.info.status = Status::Deployed;
@@ -104,10 +121,13 @@ impl Releases {
                 record,
                 written: writing.written,
             }),
-            Err(error) => Err(Failure::from(error).with(record)),
+            Err(error) => Err(Failure::from(error).having_written(writing.written).with(record)),
         }
     }
 }
+
+/// What Helm's words for a revision that is an earlier one again begin with; the number of that one follows.
+pub(crate) const ROLLBACK_TO: &str = "Rollback to ";
 
 /// Makes the next revision of an earlier one.
 fn again(target: Release, current: &Release) -> Release {
@@ -120,7 +140,7 @@ fn again(target: Release, current: &Release) -> Release {
     release.info = info;
     release.namespace.clone_from(&current.namespace);
     release.version = current.version.saturating_add(1);
-    release.set_status(Status::PendingRollback, format!("Rollback to {version}"));
+    release.set_status(Status::PendingRollback, format!("{ROLLBACK_TO}{version}"));
     release
 }
 

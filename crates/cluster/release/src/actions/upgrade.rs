@@ -118,17 +118,20 @@ impl Releases {
             None => self.delete(&changes.vanished).await.err(),
         };
         if let Some(failure) = failure {
+            let failure = failure.having_written(writing.written);
             return Err(self.failed(record, &description, failure).await);
         }
         let after = self.run_hooks(&mut record, HookEvent::PostUpgrade, attempt).await;
         if let Err(failure) = after {
-            let failure = failure.while_doing("post-upgrade hooks failed");
+            let failure = failure
+                .while_doing("post-upgrade hooks failed")
+                .having_written(writing.written);
             return Err(self.failed(record, &description, failure).await);
         }
         if base.release.info.status != Status::Superseded {
             base.release.info.status = Status::Superseded;
             if let Err(error) = self.records.update(&mut base).await {
-                return Err(Failure::from(error).with(record));
+                return Err(Failure::from(error).having_written(writing.written).with(record));
             }
         }
         let done = self.options.description.as_deref().unwrap_or("Upgrade complete");
@@ -138,7 +141,7 @@ impl Releases {
                 record,
                 written: writing.written,
             }),
-            Err(error) => Err(Failure::from(error).with(record)),
+            Err(error) => Err(Failure::from(error).having_written(writing.written).with(record)),
         }
     }
 }

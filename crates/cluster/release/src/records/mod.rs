@@ -63,11 +63,7 @@ impl Record {
 
     /// Who wrote the Secret last, as far as the server knows.
     pub fn written_by(&self) -> Option<&str> {
-        let entries = self.metadata.managed_fields.as_deref().unwrap_or_default();
-        let latest = entries
-            .iter()
-            .max_by_key(|entry| entry.time.as_ref().map(|time| time.0));
-        latest.and_then(|entry| entry.manager.as_deref())
+        written_by(&self.metadata)
     }
 
     /// When the Secret was written last.
@@ -89,6 +85,15 @@ impl Record {
     pub fn is_owned_by(&self, uid: &str) -> bool {
         self.owners().iter().any(|reference| reference.uid == uid)
     }
+}
+
+/// Who wrote a Secret last, as far as the server knows.
+pub fn written_by(metadata: &ObjectMeta) -> Option<&str> {
+    let entries = metadata.managed_fields.as_deref().unwrap_or_default();
+    let latest = entries
+        .iter()
+        .max_by_key(|entry| entry.time.as_ref().map(|time| time.0));
+    latest.and_then(|entry| entry.manager.as_deref())
 }
 
 /// What the records of a release say.

@@ -1,7 +1,7 @@
 //! What goes wrong, and what is left of it.
 
-use release::Cause;
 use release::hooks::Attempt;
+use release::{Cause, Releases};
 use serde_json::json;
 
 use crate::world::World;
@@ -218,4 +218,81 @@ async fn a_kind_that_the_server_lacks_is_named_before_anything_is_written() {
          \"\" from \"\": no matches for kind \"ScaledObject\" in version \"keda.sh/v1alpha1\"\nensure CRDs are installed first"
     );
     assert_eq!(world.history("soup").await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn what_fails_again_and_again_leaves_a_history_of_what_worked() {
+    let world = World::new().await;
+    world.install("soup", json!({})).await.expect("installed");
+    world
+        .upgrade("soup", json!({"message": "two"}))
+        .await
+        .expect("upgraded");
+    let releases = world.releases("soup");
+    let again = async |port: u32| {
+        world
+            .upgrade("soup", json!({"message": "two", "port": port}))
+            .await
+            .expect_err("refused");
+        let standing = world.standing("soup").await;
+        let good = Releases::good_revision(&standing);
+        releases.rollback(standing, good).await.expect("back");
+        releases.replace_failed().await.expect("tidy")
+    };
+    let words = async || -> Vec<String> {
+        let history = world.history("soup").await;
+        let short = history.iter().map(|line| {
+            let end = line.find(": cannot patch").unwrap_or(line.len());
+            line[..end].to_owned()
+        });
+        short.collect()
+    };
+    assert_eq!(again(70_000).await, Vec::<i64>::new());
+    for round in 0..12 {
+        assert_eq!(again(70_000).await, [3 + 2 * round, 4 + 2 * round]);
+    }
+    assert_eq!(
+        words().await,
+        [
+            "1 superseded: Install complete",
+            "2 superseded: Upgrade complete",
+            "27 failed: Upgrade \"soup\" failed",
+            "28 deployed: Rollback to 2",
+        ]
+    );
+    // What fails otherwise is worth to be known besides.
+    assert_eq!(again(80_000).await, Vec::<i64>::new());
+    assert_eq!(
+        words().await[2..],
+        [
+            "27 failed: Upgrade \"soup\" failed",
+            "28 superseded: Rollback to 2",
+            "29 failed: Upgrade \"soup\" failed",
+            "30 deployed: Rollback to 2",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn what_is_deployed_stays_however_short_the_history_is() {
+    let world = World::new().await;
+    world.install("soup", json!({})).await.expect("installed");
+    let options = release::Options {
+        history_limit: 2,
+        ..release::Options::default()
+    };
+    let releases = world.releases_with("soup", options);
+    for port in [70_000, 70_001, 70_002] {
+        let standing = world.standing("soup").await;
+        let prepared = world.prepare("soup", standing.next_version(), &json!({"port": port}));
+        releases
+            .upgrade(standing, prepared, &std::collections::BTreeSet::new())
+            .await
+            .expect_err("refused");
+    }
+    let history = world.history("soup").await;
+    assert_eq!(history[0], "1 deployed: Install complete", "{history:?}");
+    assert_eq!(history.len(), 2, "{history:?}");
+    let good = Releases::good_revision(&world.standing("soup").await);
+    assert_eq!(good, Some(1));
 }

@@ -38,6 +38,8 @@ impl Look<'_> {
             }
             _ => Attempt::First,
         };
+        // What goes now goes by us, and nothing of it is set back any more.
+        self.world.dependents.release(self.key);
         let options = Options {
             // Nothing new can be made there, hooks included.
             namespace_is_terminating: writing::is_namespace_terminating(self.world, &self.id.namespace).await,
@@ -54,12 +56,11 @@ impl Look<'_> {
                 }
                 self.part(change).await
             }
-            Err(failure) if failure.cause == Cause::Interrupted => self.interrupted(&failure),
+            Err(failure) if failure.cause == Cause::Interrupted => self.interrupted(&failure).await,
             Err(failure) => {
                 let message = Self::words(&failure);
                 self.say_failed(&mut change, "UninstallError", &message);
-                self.write_status(self.resource, &change, Again::AfterFailure)
-                    .await
+                self.try_later(change).await
             }
         }
     }

@@ -17,11 +17,12 @@ use release::hooks::Attempt;
 use release::records::{Record, Standing};
 use release::recovery::{self, Found, Recovery};
 
+use super::repairing::left;
 use super::saying::say_deployed;
-use super::{Again, Look};
+use super::{Again, Look, RECORDS_PAUSE};
 use crate::blueprint::RenderError;
 use crate::deciding::{self, Comparison};
-use crate::preparing::{Before, Preparation, PreparationError, Wanted};
+use crate::preparing::{Before, LookedUp, Preparation, PreparationError, Wanted};
 use crate::resource::ActionWishes;
 use crate::status::{Aspect, Statement, StatusChange};
 
@@ -38,23 +39,17 @@ impl Look<'_> {
         if chart::release_name::validate(&self.id.name).is_err() {
             let message = format!("releaseContent: Release name is invalid: {}", self.id.name);
             self.cannot_tell_state(&mut change, &message);
-            return self
-                .write_status(self.resource, &change, Again::AfterFailure)
-                .await;
+            return self.try_later(change).await;
         }
         change.say(Statement::plain(Aspect::Deployed, ConditionStatus::False));
         let wanted = match self.wanted(None, Operation::Install, 1, &mut change).await {
             Ok(wanted) => wanted,
             Err(Unwanted::Said) => {
-                return self
-                    .write_status(self.resource, &change, Again::AfterFailure)
-                    .await;
+                return self.try_later(change).await;
             }
             Err(Unwanted::Fault(fault)) => {
                 self.say_failed(&mut change, "InstallError", &fault);
-                return self
-                    .write_status(self.resource, &change, Again::AfterFailure)
-                    .await;
+                return self.try_later(change).await;
             }
         };
         let mut options = self.options(&self.wishes.install, false);
@@ -73,22 +68,22 @@ impl Look<'_> {
                 self.finish(change, &outcome, &objects, wanted.looked_at_cluster)
                     .await
             }
-            Err(failure) if failure.cause == Cause::Interrupted => self.interrupted(&failure),
+            Err(failure) if failure.cause == Cause::Interrupted => self.interrupted(&failure).await,
             // Somebody was faster: the next look sees what is there.
-            Err(failure) if failure.cause == Cause::InUse => Again::AfterFailure,
+            Err(failure) if failure.cause == Cause::InUse => self.interrupted(&failure).await,
             Err(failure) => {
                 let mut message = Self::words(&failure);
+                self.await_refused(&failure);
                 if failure.record.is_some()
                     && let Err(second) = self.uninstall_failed().await
                 {
                     if second.cause == Cause::Interrupted {
-                        return self.interrupted(&second);
+                        return self.interrupted(&second).await;
                     }
                     message = format!("uninstall failed: {second}: original install error: {message}");
                 }
                 self.say_failed(&mut change, "InstallError", &message);
-                self.write_status(self.resource, &change, Again::AfterFailure)
-                    .await
+                self.try_later(change).await
             }
         }
     }
@@ -105,7 +100,7 @@ impl Look<'_> {
     pub(super) async fn compare(&self, drifted: BTreeSet<ObjectId>) -> Again {
         let standing = match self.records().standing().await {
             Ok(Some(standing)) => standing,
-            Ok(None) => return Again::Soon,
+            Ok(None) => return Again::After(RECORDS_PAUSE),
             Err(fault) => {
                 self.world.put_back_drifted(self.key, drifted);
                 return self.cannot_read_records(&fault.into()).await;
@@ -125,15 +120,11 @@ impl Look<'_> {
         {
             Ok(wanted) => wanted,
             Err(Unwanted::Said) => {
-                return self
-                    .write_status(self.resource, &change, Again::AfterFailure)
-                    .await;
+                return self.try_later(change).await;
             }
             Err(Unwanted::Fault(message)) => {
                 self.cannot_tell_state(&mut change, &message);
-                return self
-                    .write_status(self.resource, &change, Again::AfterFailure)
-                    .await;
+                return self.try_later(change).await;
             }
         };
         let last = &standing.last.release;
@@ -196,25 +187,30 @@ impl Look<'_> {
                 self.finish(change, &outcome, &objects, wanted.looked_at_cluster)
                     .await
             }
-            Err(failure) if failure.cause == Cause::Interrupted => self.interrupted(&failure),
+            Err(failure) if failure.cause == Cause::Interrupted => self.interrupted(&failure).await,
             Err(failure) if matches!(failure.cause, Cause::InUse | Cause::Pending) => {
                 self.cannot_tell_state(&mut change, &failure.message);
-                self.write_status(self.resource, &change, Again::AfterFailure)
-                    .await
+                self.try_later(change).await
             }
             Err(failure) => {
                 let mut message = Self::words(&failure);
+                self.note_written(&failure);
                 if failure.record.is_some()
                     && let Err(second) = self.roll_back().await
                 {
                     if second.cause == Cause::Interrupted {
-                        return self.interrupted(&second);
+                        return self.interrupted(&second).await;
                     }
+                    self.note_written(&second);
                     message = format!("rollback failed: {second}: original upgrade error: {message}");
                 }
+                if failure.record.is_some() {
+                    self.replace_failed().await;
+                } else {
+                    self.await_refused(&failure);
+                }
                 self.say_failed(&mut change, "UpgradeError", &message);
-                self.write_status(self.resource, &change, Again::AfterFailure)
-                    .await
+                self.try_later(change).await
             }
         }
     }
@@ -224,7 +220,18 @@ impl Look<'_> {
             return Ok(());
         };
         let releases = self.releases(&ActionWishes::default(), self.wishes.rollback_force);
-        releases.rollback(standing, None).await.map(|_| ())
+        let to = Releases::good_revision(&standing);
+        let outcome = releases.rollback(standing, to).await?;
+        self.world.dependents.left(&left(&outcome.written));
+        Ok(())
+    }
+
+    /// Lets what failed take the place of its earlier tries in the history.
+    async fn replace_failed(&self) {
+        let releases = self.releases(&ActionWishes::default(), false);
+        if let Err(fault) = releases.replace_failed().await {
+            tracing::warn!(release = %self.id, %fault, "earlier revisions that failed could not be taken out of the history");
+        }
     }
 
     /// Brings to an end what was cut off.
@@ -267,7 +274,7 @@ impl Look<'_> {
                         self.finish(change, &outcome, &wanted.objects, wanted.looked_at_cluster)
                             .await
                     }
-                    Err(failure) if failure.cause == Cause::Interrupted => self.interrupted(&failure),
+                    Err(failure) if failure.cause == Cause::Interrupted => self.interrupted(&failure).await,
                     Err(failure) => {
                         let reason = if revision == 1 {
                             "InstallError"
@@ -275,9 +282,9 @@ impl Look<'_> {
                             "UpgradeError"
                         };
                         let message = Self::words(&failure);
+                        self.note_written(&failure);
                         self.say_failed(&mut change, reason, &message);
-                        self.write_status(self.resource, &change, Again::AfterFailure)
-                            .await
+                        self.try_later(change).await
                     }
                 }
             }
@@ -297,8 +304,7 @@ impl Look<'_> {
                     Err(failure) => {
                         let message = Self::words(&failure);
                         self.say_failed(&mut change, "UninstallError", &message);
-                        self.write_status(self.resource, &change, Again::AfterFailure)
-                            .await
+                        self.try_later(change).await
                     }
                 }
             }
@@ -340,10 +346,17 @@ impl Look<'_> {
             resource: self.resource,
             values: &values,
             before,
+            looked_up: &LookedUp::default(),
         };
-        preparation.revision(operation, revision).await.map_err(|fault| {
-            if let PreparationError::Render(RenderError::Values(violation)) = &fault {
-                self.say_invalid(change, violation);
+        let wanted = preparation.revision(operation, revision).await;
+        self.await_lookups(preparation.looked_up, wanted.as_ref().ok());
+        wanted.map_err(|fault| {
+            match &fault {
+                PreparationError::Render(RenderError::Values(violation)) => {
+                    self.say_invalid(change, violation);
+                }
+                PreparationError::Unserved { id, .. } => self.await_definition(id),
+                _ => {}
             }
             Unwanted::Fault(fault.to_string())
         })

@@ -12,7 +12,7 @@ use release::writing::Written;
 use tokio::time::Instant;
 
 use super::saying::say_deployed;
-use super::{Again, Look};
+use super::{Again, Look, RECORDS_PAUSE};
 use crate::dependents::Left;
 use crate::preparing::Wanted;
 use crate::resource::ActionWishes;
@@ -43,8 +43,12 @@ impl Look<'_> {
                 self.finish(change, &outcome, &wanted.objects, wanted.looked_at_cluster)
                     .await
             }
-            Err(failure) if failure.cause == Cause::Interrupted => self.interrupted(&failure),
             Err(failure) => {
+                self.world.put_back_drifted(self.key, drifted.clone());
+                if failure.cause == Cause::Interrupted {
+                    return self.interrupted(&failure).await;
+                }
+                self.note_written(&failure);
                 let message = Self::words(&failure);
                 change
                     .say(Statement::plain(Aspect::ReleaseFailed, ConditionStatus::False))
@@ -54,8 +58,7 @@ impl Look<'_> {
                         "ReconcileError",
                         message,
                     ));
-                self.write_status(self.resource, &change, Again::AfterFailure)
-                    .await
+                self.try_later(change).await
             }
         }
     }
@@ -69,7 +72,7 @@ impl Look<'_> {
             Ok(Some(record)) => record,
             Ok(None) => {
                 self.world.unsettle(self.key);
-                return Again::Soon;
+                return Again::After(RECORDS_PAUSE);
             }
             Err(fault) => {
                 self.world.put_back_drifted(self.key, drifted);
@@ -95,8 +98,9 @@ impl Look<'_> {
             Err(failure) => {
                 self.world.put_back_drifted(self.key, drifted);
                 if failure.cause == Cause::Interrupted {
-                    return self.interrupted(&failure);
+                    return self.interrupted(&failure).await;
                 }
+                self.note_written(&failure);
                 let message = Self::words(&failure);
                 change.say(Statement::new(
                     Aspect::Irreconcilable,
@@ -104,8 +108,7 @@ impl Look<'_> {
                     "ReconcileError",
                     message,
                 ));
-                self.write_status(self.resource, &change, Again::AfterFailure)
-                    .await
+                self.try_later(change).await
             }
         }
     }
@@ -155,7 +158,7 @@ impl Look<'_> {
     }
 }
 
-fn left(written: &[Written]) -> Vec<Left> {
+pub(super) fn left(written: &[Written]) -> Vec<Left> {
     written
         .iter()
         .map(|written| Left {

@@ -9,12 +9,15 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
 use release::failure::{Cause, Failure};
 use release::records::Record;
+use tokio::time::Instant;
 
+use super::repairing::left;
 use super::{Again, Look};
+use crate::backoff::LONGEST_WAIT;
 use crate::invalid_fields;
 use crate::readiness;
 use crate::resource::CustomResource;
-use crate::status::{Aspect, DeployedRelease, Statement, StatusChange};
+use crate::status::{Aspect, DeployedRelease, Retry, Statement, StatusChange};
 use crate::writing::{self, WriteError};
 
 /// How long nobody may look after a resource before that is said: operators start and are replaced one after the other.
@@ -75,7 +78,8 @@ impl Look<'_> {
             .await;
         let mut change = Self::beginning();
         self.cannot_tell_state(&mut change, &message);
-        self.write_status(self.resource, &change, Again::AfterFailure)
+        // Nothing is done, so nothing comes back: the records tell when the name is free.
+        self.write_status(self.resource, &change, Again::After(LONGEST_WAIT))
             .await
     }
 
@@ -200,16 +204,53 @@ impl Look<'_> {
         }
     }
 
+    /// Writes what is said of a look that didn't fail.
     pub(super) async fn write_status(
         &self,
         resource: &CustomResource,
         change: &StatusChange,
         again: Again,
     ) -> Again {
-        match writing::write_status(self.world, self.key, resource, change).await {
+        self.world.back_off.succeeded(self.key);
+        self.world.awaited.forget(self.key);
+        let mut change = change.clone();
+        change.no_retry();
+        match writing::write_status(self.world, self.key, resource, &change).await {
             Ok(()) => again,
             Err(fault) if fault.is_not_found() => Again::WhenChanged,
             Err(fault) => self.failed_write(&fault),
+        }
+    }
+
+    /// Writes what is said of a look that failed, and when the next try is.
+    pub(super) async fn try_later(&self, change: StatusChange) -> Again {
+        self.try_later_because(change, "").await
+    }
+
+    /// The same, with a cause that no other condition says.
+    async fn try_later_because(&self, mut change: StatusChange, cause: &str) -> Again {
+        let period = self
+            .wishes
+            .reconcile_period
+            .or(self.blueprint.watch.reconcile_period);
+        let (failures, wait) = self
+            .world
+            .back_off
+            .failed(self.key, &self.asked, Instant::now(), period);
+        self.world.awaited.wait_for(self.key, self.take_awaits());
+        let retry = Retry {
+            attempt: failures.saturating_add(1),
+            at: Timestamp::now() + wait,
+            of: self.asked.clone(),
+        };
+        change.retry(retry, cause);
+        match writing::write_status(self.world, self.key, self.resource, &change).await {
+            Ok(()) => Again::AfterFailure(wait),
+            Err(fault) if fault.is_not_found() => Again::WhenChanged,
+            Err(fault) => {
+                self.failed_write(&fault);
+                Again::AfterFailure(wait)
+            }
         }
     }
 
@@ -219,24 +260,35 @@ impl Look<'_> {
         } else {
             tracing::warn!(resource = %self.resource.id, %fault, "the resource can't be written; trying again");
         }
-        Again::AfterFailure
+        Again::Unwritten
     }
 
-    pub(super) fn interrupted(&self, failure: &Failure) -> Again {
+    /// Notes the objects that an action wrote before it failed, so that they don't come back as somebody else's changes.
+    pub(super) fn note_written(&self, failure: &Failure) {
+        self.world.dependents.left(&left(&failure.written));
+    }
+
+    /// Says that the server was away, or somebody else at work; the conditions stay as they are.
+    pub(super) async fn interrupted(&self, failure: &Failure) -> Again {
         tracing::warn!(resource = %self.resource.id, %failure, "the release was interrupted; trying again");
         self.world.unsettle(self.key);
-        Again::AfterFailure
+        self.note_written(failure);
+        if *self.unwanted.borrow() {
+            // It is to go, and that is looked at already.
+            return Again::Soon;
+        }
+        self.try_later_because(StatusChange::default(), &failure.message)
+            .await
     }
 
     pub(super) async fn cannot_read_records(&self, failure: &Failure) -> Again {
         if failure.cause == Cause::Interrupted {
-            return self.interrupted(failure);
+            return self.interrupted(failure).await;
         }
         let mut change = Self::beginning();
         let message = Self::words(failure);
         self.cannot_tell_state(&mut change, &message);
-        self.write_status(self.resource, &change, Again::AfterFailure)
-            .await
+        self.try_later(change).await
     }
 }
 

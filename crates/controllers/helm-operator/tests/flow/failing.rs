@@ -70,32 +70,8 @@ async fn a_chart_that_fails_says_where() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_forbidden_is_said_with_the_rule_that_is_missing() {
-    let token = ("limited".to_owned(), "limited".to_owned(), Vec::new());
-    let mut world = World::with(stage::Options {
-        tokens: vec![token],
-        ..stage::Options::default()
-    })
-    .await;
-    let rule = |groups: serde_json::Value| json!({"apiGroups": groups, "resources": ["*"], "verbs": ["*"]});
-    let rules = json!([rule(json!([
-        "",
-        "apps",
-        "example.com",
-        "coordination.k8s.io",
-        "apiextensions.k8s.io"
-    ]))]);
-    let group = "rbac.authorization.k8s.io";
-    world
-        .create(json!({"apiVersion": format!("{group}/v1"), "kind": "ClusterRole", "metadata": {"name": "limited"},
-            "rules": rules}))
-        .await;
-    world
-        .create(json!({"apiVersion": format!("{group}/v1"), "kind": "ClusterRoleBinding",
-            "metadata": {"name": "limited"}, "subjects": [{"apiGroup": group, "kind": "User", "name": "limited"}],
-            "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "limited"}}))
-        .await;
-    let service = world.stage.as_ref().expect("a stage").stranger_service();
-    world.start_with(&Settings::default(), Line::lasting().to(service, Some("limited")));
+    let mut world = World::limited().await;
+    world.start_limited(&Line::lasting());
     world.stack("a", "v1", json!({"policy": true})).await;
     let stack = world
         .until("Stack", "a", |stack| {

@@ -18,66 +18,13 @@ use stage::Stage;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+use crate::chart::{CHART, SCHEMA, TEMPLATE, VALUES};
 use crate::line::Line;
 
 pub(crate) const NAMESPACE: &str = "models";
 
 /// How long something may take that happens in milliseconds, on a machine that does much else.
 const PATIENCE: Duration = Duration::from_mins(1);
-
-const CHART: &str = "apiVersion: v2\nname: stack\nversion: VERSION\n";
-
-const VALUES: &str = "message: hello\nreplicas: 1\nrandom: false\npolicy: false\nfail: \"\"\n";
-
-const SCHEMA: &str = r#"{"type": "object", "properties": {"replicas": {"type": "integer", "maximum": 5},
-    "message": {"type": "string"}}}"#;
-
-const TEMPLATE: &str = r"{{- with .Values.fail }}{{ fail . }}{{ end }}
-apiVersion: v1
-kind: ConfigMap
-metadata:
-  name: {{ .Release.Name }}-config
-data:
-  message: {{ .Values.message | quote }}
----
-apiVersion: apps/v1
-kind: Deployment
-metadata:
-  name: {{ .Release.Name }}-web
-spec:
-  replicas: {{ .Values.replicas }}
-  selector:
-    matchLabels: {app: {{ .Release.Name }}}
-  template:
-    metadata:
-      labels: {app: {{ .Release.Name }}}
-    spec:
-      containers:
-      - name: web
-        image: nginx:1.27
-        envFrom:
-        - configMapRef: {name: {{ .Release.Name }}-config}
-        resources:
-          limits: {cpu: 1}
-{{- if .Values.random }}
----
-apiVersion: v1
-kind: Secret
-metadata:
-  name: {{ .Release.Name }}-secret
-stringData:
-  password: {{ randAlphaNum 16 }}
-{{- end }}
-{{- if .Values.policy }}
----
-apiVersion: networking.k8s.io/v1
-kind: NetworkPolicy
-metadata:
-  name: {{ .Release.Name }}-policy
-spec:
-  podSelector: {}
-{{- end }}
-";
 
 /// An operator.
 pub(crate) struct Settings {
@@ -159,6 +106,38 @@ impl World {
         .await;
     }
 
+    /// A cluster with one who may do anything but in some groups.
+    pub(crate) async fn limited() -> Self {
+        let world = Self::with(stage::Options {
+            tokens: vec![("limited".to_owned(), "limited".to_owned(), Vec::new())],
+            ..stage::Options::default()
+        })
+        .await;
+        let group = "rbac.authorization.k8s.io";
+        world
+            .create(json!({"apiVersion": format!("{group}/v1"), "kind": "ClusterRole", "metadata": {"name": "limited"},
+                "rules": rules(&[])}))
+            .await;
+        world
+            .create(json!({"apiVersion": format!("{group}/v1"), "kind": "ClusterRoleBinding",
+                "metadata": {"name": "limited"}, "subjects": [{"apiGroup": group, "kind": "User", "name": "limited"}],
+                "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "limited"}}))
+            .await;
+        world
+    }
+
+    /// Takes verbs of a resource from the one who is limited; everything else is allowed again.
+    pub(crate) async fn forbid(&self, forbidden: &[(&str, &str)]) {
+        self.edit("ClusterRole", "limited", json!({"rules": rules(forbidden)}))
+            .await;
+    }
+
+    /// Starts an operator that is limited.
+    pub(crate) fn start_limited(&mut self, line: &Line) {
+        let service = self.stage.as_ref().expect("a stage").stranger_service();
+        self.start_with(&Settings::default(), line.to(service, Some("limited")));
+    }
+
     /// Starts an operator of the chart.
     pub(crate) fn start(&mut self, settings: &Settings) {
         let client = self.client.clone();
@@ -190,7 +169,7 @@ impl World {
             text.push_str(&watch);
         }
         let blueprints: Vec<Arc<Blueprint>> =
-            watches::read(text.as_bytes(), &chart::environment::of_process())
+            watches::read(text.as_bytes(), &::chart::environment::of_process())
                 .expect("watches")
                 .into_iter()
                 .map(|watch| Arc::new(Blueprint::load(watch).expect("a chart")))
@@ -248,6 +227,7 @@ impl World {
             "ClusterRoleBinding" => ("rbac.authorization.k8s.io", "clusterrolebindings"),
             "ConfigMap" => ("", "configmaps"),
             "Secret" => ("", "secrets"),
+            "Widget" => ("example.org", "widgets"),
             "Pod" => ("", "pods"),
             "Event" => ("", "events"),
             "Namespace" => ("", "namespaces"),
@@ -414,6 +394,31 @@ impl Drop for World {
             task.abort();
         }
     }
+}
+
+/// The rules of one who may do anything with the kinds of the tests but what is forbidden: verbs of resources.
+fn rules(forbidden: &[(&str, &str)]) -> Value {
+    const VERBS: [&str; 7] = ["get", "list", "watch", "create", "update", "patch", "delete"];
+    let kinds = [
+        ("", "configmaps"),
+        ("", "secrets"),
+        ("", "events"),
+        ("", "namespaces"),
+        ("", "pods"),
+        ("apps", "*"),
+        ("example.com", "*"),
+        ("coordination.k8s.io", "*"),
+        ("apiextensions.k8s.io", "*"),
+    ];
+    let rules = kinds.iter().map(|(group, resource)| {
+        let may = VERBS.iter().filter(|verb| {
+            !forbidden
+                .iter()
+                .any(|(kind, forbidden)| kind == resource && forbidden == *verb)
+        });
+        json!({"apiGroups": [group], "resources": [resource], "verbs": may.collect::<Vec<_>>()})
+    });
+    rules.collect()
 }
 
 fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {

@@ -62,6 +62,8 @@ mod why {
     pub(super) const SHARED: &str = "defect: all resources share one chart, which is changed by each render";
     pub(super) const PENDING: &str =
         "defect: what was cut off stays pending for ever; it is brought to an end at the next start";
+    pub(super) const GOOD: &str = "asked for: the way back leads to what once was made, and what fails alike takes the place of \
+                                   its earlier tries; upstream goes back to the last way back, and forgets what worked";
     pub(super) const RETRIED: &str =
         "what fails is tried again, and when that falls is a matter of the moment";
     pub(super) const RECORDING: &str =
@@ -107,6 +109,8 @@ pub(crate) const KNOWN: &[Known] = known! {
     "05" 145 "ServiceAccount/a-*" "" SELECTOR
     "05" 145 "InferenceStack/c events" "NotSelected" NOBODY
     "06" 1 "Widget/soup-widget object" "\"size\":3" RECORDING
+    "07" 25 "Release/soup history" "Rollback to 1" GOOD
+    "07" 73 "Release/soup history" "Upgrade complete" GOOD
     "11" 9 "ConfigMap/same-*" "" COLLISION
     "11" 9 "Plain/same conditions" "" COLLISION
     "11" 9 "Plain/same release" "" COLLISION
@@ -147,6 +151,7 @@ pub(crate) const KNOWN: &[Known] = known! {
     "14" 17 "Umbrella/first-on conditions" "" SHARED
     "14" 17 "Umbrella/first-on release" "" SHARED
     "14" 17 "Umbrella/on release" "on-sub" SHARED
+    "15" 48 "Release/soup history" "Rollback to 1" GOOD
     "20" 12 "InferenceStack/x events" "NotSelected" NOBODY
     "20" 24 "InferenceStack/y events" "NotSelected" NOBODY
 };

@@ -11,7 +11,7 @@ use crate::sighting::Sighting;
 pub(crate) const PRUNED: &str = "pruned";
 
 /// What baton says in addition; upstream knows none of it.
-const OWN_CONDITIONS: &[&str] = &["Ready", "Selected", "Valid"];
+const OWN_CONDITIONS: &[&str] = &["Ready", "Retrying", "Selected", "Valid"];
 
 /// The label of records by which baton makes random values of a chart again; upstream knows none.
 const SEED: &str = "seed.baton-olm.dev";
