@@ -13,9 +13,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 CORPUS = ROOT.parent / "shared" / "corpus"
-BATON = TARGET / "release" / "baton"
-# The real Kubernetes, as `cargo run -p xtask -- realkube` leaves it.
-REAL = TARGET / "realkube" / "1.36.3"
+BATON = TARGET / "dist" / "baton"
+# The real Kubernetes, as `cargo run -p xtask -- realkube` leaves it (`--where` prints the folder).
+REAL = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "baton" / "realkube" / "1.36.3"
 
 
 def command_line(description):
@@ -32,7 +32,7 @@ def provide(arguments, *packages, needs_real_server=False):
     if not arguments.built:
         build(*packages, needs_real_server=needs_real_server)
         return
-    needed = [(TARGET / "release" / package, f"cargo build --release --package {package}") for package in packages]
+    needed = [(TARGET / "dist" / package, f"cargo build --profile dist --package {package}") for package in packages]
     if needs_real_server:
         needed.append((REAL / "kube-apiserver", "cargo run --package xtask -- realkube"))
     missing = [f"{path} isn't there; `{command}` makes it" for path, command in needed if not path.exists()]
@@ -41,10 +41,10 @@ def provide(arguments, *packages, needs_real_server=False):
 
 
 def build(*packages, needs_real_server=False):
-    """Builds packages with the release profile, and the real server where it is needed; the compiler says how far it is."""
+    """Builds packages with the profile dist, and the real server where it is needed; the compiler says how far it is."""
     named = [word for package in packages for word in ("--package", package)]
-    print(f"building {', '.join(packages)} with the release profile, which takes minutes the first time", file=sys.stderr)
-    subprocess.run(["cargo", "build", "--release", *named], cwd=ROOT, check=True)
+    print(f"building {', '.join(packages)} with the profile dist, which takes minutes the first time", file=sys.stderr)
+    subprocess.run(["cargo", "build", "--profile", "dist", *named], cwd=ROOT, check=True)
     if needs_real_server:
         print("making sure of the real Kubernetes, which takes ten minutes the first time", file=sys.stderr)
         subprocess.run(["cargo", "run", "--package", "xtask", "--", "realkube"], cwd=ROOT, check=True)

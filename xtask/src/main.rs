@@ -3,7 +3,7 @@
 //! `cargo run -p xtask -- clients` gets the clients that stage must serve: Helm 3, Helm 4 and Go programs of our own,
 //! `cargo run -p xtask -- deploy` writes the folder `deploy/` anew,
 //! `cargo run -p xtask -- materials` writes the list of what the program is made of anew,
-//! `cargo run -p xtask -- realkube` builds the real Kubernetes that stage is compared with,
+//! `cargo run -p xtask -- realkube` builds the real Kubernetes that stage is compared with (`--where` prints the folder it lies in),
 //! `cargo run -p xtask -- reference` writes the pages of the book about all commands and all kinds,
 //! `cargo run -p xtask -- static` builds the binary that operator images are made of;
 //! `cargo run -p xtask -- schemas [definitions.json [fields.txt]]` writes the definitions of the built-in kinds anew.
@@ -33,7 +33,7 @@ fn main() -> ExitCode {
         Some("deploy") => deploy_folder::write(),
         Some("materials") => materials::write(),
         Some("reference") => reference::write(),
-        Some("realkube") => real_kubernetes(),
+        Some("realkube") => real_kubernetes(std::env::args().nth(2).as_deref()),
         _ => {
             eprintln!(
                 "usage: xtask clients|deploy|materials|protobuf|protobuf-table|realkube|reference|schemas|static"
@@ -50,8 +50,12 @@ fn main() -> ExitCode {
     }
 }
 
-fn real_kubernetes() -> Result<(), Box<dyn std::error::Error>> {
-    contract::real::Binaries::build(|step| eprintln!("{step}"))?;
+fn real_kubernetes(argument: Option<&str>) -> Result<(), Box<dyn std::error::Error>> {
+    match argument {
+        Some("--where") => println!("{}", contract::real::folder().display()),
+        Some(other) => return Err(format!("realkube knows no `{other}`; there is `--where`").into()),
+        None => drop(contract::real::Binaries::build(|step| eprintln!("{step}"))?),
+    }
     Ok(())
 }
 

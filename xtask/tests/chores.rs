@@ -23,3 +23,14 @@ fn a_chore_that_there_is_not_is_answered_with_those_that_there_are() {
         }
     }
 }
+
+#[test]
+fn the_real_kubernetes_lies_in_the_cache_of_the_user() {
+    let answer = Command::new(env!("CARGO_BIN_EXE_xtask"))
+        .args(["realkube", "--where"])
+        .env("XDG_CACHE_HOME", "/somewhere")
+        .output()
+        .expect("xtask runs");
+    let told = String::from_utf8_lossy(&answer.stdout).into_owned();
+    assert!(told.starts_with("/somewhere/baton/realkube/"), "{told}");
+}

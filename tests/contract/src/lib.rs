@@ -12,6 +12,7 @@ mod cases;
 pub mod clients;
 mod context;
 mod exchange;
+pub mod program_cache;
 pub mod real;
 mod runner;
 pub mod server;

@@ -1,8 +1,10 @@
-//! The programs of a real Kubernetes release, built once from Go modules and kept beside the project's own builds.
+//! The programs of a real Kubernetes release, built once from Go modules and kept outside of the project's own builds.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use crate::program_cache;
 
 /// The Kubernetes release that everything is compared with.
 pub const RELEASE: &str = "1.36.3";
@@ -62,7 +64,7 @@ impl Binaries {
     /// Finds the programs that an earlier [`Binaries::build`] left, without building anything.
     pub fn locate() -> Result<Self, BuildError> {
         let folder = folder();
-        if PROGRAMS.iter().any(|program| !folder.join(program).is_file()) {
+        if PROGRAMS.iter().any(|program| !program_cache::is_whole(&folder.join(program))) {
             return Err(BuildError::NotBuilt(folder));
         }
         Ok(Self { folder })
@@ -73,7 +75,7 @@ impl Binaries {
         let folder = folder();
         let missing: Vec<_> = PROGRAMS
             .into_iter()
-            .filter(|program| !folder.join(program).is_file())
+            .filter(|program| !program_cache::is_whole(&folder.join(program)))
             .collect();
         if missing.is_empty() {
             say(&format!("Kubernetes {RELEASE} is there: {}", folder.display()));
@@ -96,12 +98,7 @@ impl Binaries {
 
 /// The folder that keeps the programs of this release.
 pub fn folder() -> PathBuf {
-    target().join("realkube").join(RELEASE)
-}
-
-/// The folder that cargo builds into.
-pub(crate) fn target() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace().join("target"), PathBuf::from)
+    program_cache::folder().join("realkube").join(RELEASE)
 }
 
 /// The root of this repository: the nearest folder with a lock file above the package that runs. Cargo names that
@@ -148,12 +145,7 @@ fn compile(folder: &Path, programs: &[&str], say: &impl Fn(&str)) -> Result<(), 
             &work,
             &["build", "-trimpath", "-o", &output, "-ldflags", &flags, &package],
         )?;
-        // Moved when it is whole, so that an interrupted build is not taken for a finished one.
-        let finished = folder.join(program);
-        std::fs::rename(&unfinished, &finished).map_err(|cause| BuildError::File {
-            path: finished,
-            cause,
-        })?;
+        program_cache::keep(&unfinished, &folder.join(program))?;
     }
     say(&format!("Kubernetes {RELEASE} is ready: {}", folder.display()));
     Ok(())
