@@ -12,7 +12,8 @@ pub(crate) fn build() -> Result<(), Box<dyn std::error::Error>> {
     let status = Command::new(cargo)
         .args([
             "build",
-            "--release",
+            "--profile",
+            "dist",
             "--locked",
             "--package",
             "baton",
@@ -30,7 +31,7 @@ pub(crate) fn build() -> Result<(), Box<dyn std::error::Error>> {
         "{}",
         folder
             .join(target)
-            .join("release/baton")
+            .join("dist/baton")
             .canonicalize()?
             .display()
     );
