@@ -209,7 +209,7 @@ async fn a_registry_that_says_nothing_holds_up_nobody_else() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_damaged_store_is_fetched_again() {
-    let world = World::new().await;
+    let mut world = World::new().await;
     let digest = world.push("latest", FIRST, true).await;
     let running = world.run("data", true);
     world.create("operators", &world.reference("latest"), None).await;
@@ -227,8 +227,11 @@ async fn a_damaged_store_is_fetched_again() {
     std::fs::remove_file(&path).expect("removed");
     std::fs::write(&path, bytes).expect("written");
 
+    // It can't be fetched yet, so that the damage is there to be seen.
+    world.stop_registry().await;
     let running = world.run("data", true);
     assert_eq!(get(&running.handle, "operators").await.0, 500);
+    world.start_registry().await;
     eventually("the content to be whole again", async || {
         get(&running.handle, "operators").await
             == (
