@@ -114,7 +114,9 @@ impl<W: Clone + Eq + Hash + Send + 'static> Awaited<W> {
                         .flat_map(|watched| watched.by.iter().cloned())
                         .collect()
                 };
-                waiting.iter().for_each(|who| tell(who));
+                for who in &waiting {
+                    tell(who);
+                }
             };
             follow(&cluster, &thing, changed).await;
         });

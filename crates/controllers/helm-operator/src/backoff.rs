@@ -230,7 +230,7 @@ mod tests {
             is_nudged,
             hurried,
         };
-        let waits = Turn::Wait(Duration::from_secs(60));
+        let waits = Turn::Wait(Duration::from_mins(1));
         #[rustfmt::skip]
         let rows = [
             // failing, asked for, turn
