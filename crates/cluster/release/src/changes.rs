@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use apply::object::ObjectId;
 
 use crate::cluster::{Key, Placed};
+use crate::scaling::replicas;
 
 /// What is done about an object of a new revision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +14,8 @@ pub enum Step {
     New,
     /// It differs from what was applied, or from what it should be: it is applied.
     Update,
+    /// The same, and the release asks for another number of replicas than before, whoever scaled it since.
+    Scale,
     /// It is as it was.
     Keep,
 }
@@ -57,6 +60,10 @@ pub fn between(earlier: &[Vec<Placed>], wanted: &[Placed], extent: Extent<'_>) -
         };
         // What one of them left out it may have deleted.
         let in_all = known.iter().all(|objects| objects.contains_key(&key));
+        let base = known.first().and_then(|objects| objects.get(&key));
+        if base.is_some_and(|base| replicas(&base.object) != replicas(&object.object)) {
+            return Step::Scale;
+        }
         if is_drifted || !in_all || found.any(|earlier| earlier.object != object.object) {
             Step::Update
         } else {
@@ -128,6 +135,29 @@ mod tests {
             changes(&[deployed, failed], &wanted, extent),
             (vec![Step::Update, Step::Keep, Step::Update], vec!["e".to_owned()])
         );
+    }
+
+    #[test]
+    fn another_number_of_replicas_is_asked_for_and_not_only_written() {
+        let nothing = BTreeSet::new();
+        let extent = Extent::Changed { drifted: &nothing };
+        let scaled = |replicas: i64, value: i64| {
+            let mut placed = object("a", value);
+            Arc::make_mut(&mut placed.object)["spec"] = json!({"replicas": replicas});
+            vec![placed]
+        };
+        let rows = [
+            (scaled(1, 1), Step::Keep),
+            (scaled(1, 2), Step::Update),
+            (scaled(2, 1), Step::Scale),
+            (vec![object("a", 1)], Step::Scale),
+        ];
+        for (wanted, expected) in rows {
+            assert_eq!(changes(&[scaled(1, 1)], &wanted, extent).0, [expected]);
+        }
+        // The way back from a revision that asked for more, whether that came so far or not.
+        let back = changes(&[scaled(2, 1)], &scaled(1, 1), Extent::All);
+        assert_eq!(back.0, [Step::Scale]);
     }
 
     #[test]

@@ -30,6 +30,7 @@ pub mod prepared;
 pub mod readiness;
 pub mod records;
 pub mod recovery;
+pub mod scaling;
 mod waiting;
 pub mod writing;
 

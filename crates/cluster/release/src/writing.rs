@@ -23,6 +23,7 @@ use serde_json::{Value, json};
 use crate::cluster::{Cluster, Deletion, Placed, ServerError};
 use crate::drift::{self, Fingerprint};
 use crate::identity::{self, NotOwned, ReleaseId};
+use crate::scaling::{self, Replicas};
 use crate::waiting;
 
 /// How many objects of one kind are written at once: a server has others to serve.
@@ -152,17 +153,26 @@ impl Writer<'_> {
                 continue;
             }
             identity::check(&live, &placed.id, self.release).map_err(WriteError::NotOwned)?;
-            return self.update(placed).await.map(Wrote::Applied);
+            let updated = self.update(placed, Replicas::OfWhoScales).await;
+            return updated.map(Wrote::Applied);
         }
-        match refused {
-            Some(error) => Err(WriteError::Create(error)),
-            None => self.update(placed).await.map(Wrote::Applied),
+        if let Some(error) = refused {
+            return Err(WriteError::Create(error));
         }
+        let updated = self.update(placed, Replicas::OfWhoScales).await;
+        updated.map(Wrote::Applied)
     }
 
     /// Applies an object of the release.
-    pub(crate) async fn update(&self, placed: &Placed) -> Result<Written, WriteError> {
-        let body = self.body(placed);
+    pub(crate) async fn update(&self, placed: &Placed, replicas: Replicas) -> Result<Written, WriteError> {
+        let mut body = self.body(placed);
+        if replicas == Replicas::OfWhoScales && scaling::replicas(&body).is_some() {
+            let live = self.cluster.get(placed).await.map_err(WriteError::Update)?;
+            let manager = self.cluster.manager();
+            if live.is_some_and(|live| scaling::scaled_by(&live, manager).is_some()) {
+                scaling::leave_out(&mut body);
+            }
+        }
         let mut refused = None;
         for _ in 0..MOST_ATTEMPTS {
             match self.cluster.apply(placed, &body).await {

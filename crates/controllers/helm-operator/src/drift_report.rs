@@ -1,6 +1,8 @@
 //! What others changed, field by field, in words.
 
 use apply::diff::{Change, What};
+use apply::object::ObjectId;
+use release::scaling::REPLICAS;
 
 /// How many fields a report names; the rest is counted.
 const NAMED: usize = 20;
@@ -19,6 +21,21 @@ pub fn fields(changes: &[Change]) -> Vec<String> {
             What::Delete | What::Same | What::Refused(_) => {}
         }
     }
+    shortened(all)
+}
+
+/// Names what is left to others, and to whom.
+pub fn left(scaled: &[(ObjectId, String)]) -> Vec<String> {
+    let line = |(id, by): &(ObjectId, String)| {
+        format!(
+            "{} {}: {REPLICAS} is left to {by}, which scales it",
+            id.kind, id.name
+        )
+    };
+    shortened(scaled.iter().map(line).collect())
+}
+
+fn shortened(mut all: Vec<String>) -> Vec<String> {
     let more = all.len().saturating_sub(NAMED);
     all.truncate(NAMED);
     if more > 0 {

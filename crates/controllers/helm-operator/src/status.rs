@@ -155,6 +155,15 @@ fn seconds(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
+/// What was found otherwise than the chart has it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Drift {
+    /// The fields that were set back, object by object.
+    pub repaired: Vec<String>,
+    /// The fields that are left to others, and to whom.
+    pub left: Vec<String>,
+}
+
 /// What becomes of the next try in the status.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 enum RetryChange {
@@ -174,7 +183,7 @@ pub struct StatusChange {
     release: ReleaseChange,
     removed: Vec<Aspect>,
     observed_generation: Option<i64>,
-    drift: Option<Vec<String>>,
+    drift: Option<Drift>,
     retry: RetryChange,
 }
 
@@ -205,9 +214,9 @@ impl StatusChange {
         self
     }
 
-    /// Names the fields that were found changed and were set back, object by object; none is no drift.
-    pub fn drift(&mut self, fields: Vec<String>) -> &mut Self {
-        self.drift = Some(fields);
+    /// Names the fields that were found changed; none is no drift.
+    pub fn drift(&mut self, drift: Drift) -> &mut Self {
+        self.drift = Some(drift);
         self
     }
 
@@ -266,14 +275,20 @@ impl StatusChange {
         }
         match &self.drift {
             None => {}
-            Some(fields) if fields.is_empty() => {
-                after.remove("drift");
-            }
-            Some(fields) => {
-                after.insert(
-                    "drift".to_owned(),
-                    json!({"repairedAt": seconds(now), "fields": fields}),
-                );
+            Some(Drift { repaired, left }) => {
+                let mut report = Map::new();
+                if !repaired.is_empty() {
+                    report.insert("repairedAt".to_owned(), json!(seconds(now)));
+                    report.insert("fields".to_owned(), json!(repaired));
+                }
+                if !left.is_empty() {
+                    report.insert("left".to_owned(), json!(left));
+                }
+                if report.is_empty() {
+                    after.remove("drift");
+                } else {
+                    after.insert("drift".to_owned(), Value::Object(report));
+                }
             }
         }
         match &self.retry {

@@ -30,6 +30,7 @@ use crate::failure::{Cause, Failure, several};
 use crate::hooks::{Attempt, Runner, order};
 use crate::identity::{self, ReleaseId};
 use crate::records::{Record, RecordError, Records, Standing};
+use crate::scaling::Replicas;
 use crate::writing::{AT_ONCE, WriteError, Writer, Written, Wrote};
 
 pub use repair::Repaired;
@@ -267,7 +268,14 @@ impl Releases {
             match steps.get(index)? {
                 Step::Keep => None,
                 Step::New => Some(writer.make(placed).await),
-                Step::Update => Some(writer.update(placed).await.map(Wrote::Applied)),
+                Step::Update => {
+                    let updated = writer.update(placed, Replicas::OfWhoScales).await;
+                    Some(updated.map(Wrote::Applied))
+                }
+                Step::Scale => {
+                    let updated = writer.update(placed, Replicas::OfTheChart).await;
+                    Some(updated.map(Wrote::Applied))
+                }
             }
         };
         let stops = |error: &WriteError| match error {

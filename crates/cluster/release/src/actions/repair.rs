@@ -12,6 +12,7 @@ use crate::cluster::Placed;
 use crate::documents::Document;
 use crate::drift;
 use crate::failure::{Cause, Failure};
+use crate::scaling::{self, REPLICAS, Replicas};
 use crate::writing::{AT_ONCE, Writer, Written, Wrote};
 
 /// What came of a repair.
@@ -23,6 +24,8 @@ pub struct Repaired {
     pub written: Vec<Written>,
     /// The objects that were found as they should be, and how they stand.
     pub sound: Vec<Written>,
+    /// The objects whose number of replicas is left to somebody else, and to whom.
+    pub scaled: Vec<(ObjectId, String)>,
 }
 
 impl Releases {
@@ -38,6 +41,9 @@ impl Releases {
         let mut drifted = Vec::new();
         for (object, live) in self.live(&objects).await? {
             let change = self.change(object, live.as_ref());
+            if let Some(by) = self.scaled_by(object, live.as_ref()) {
+                repaired.scaled.push((object.id.clone(), by.to_owned()));
+            }
             if change.what == What::Same {
                 let metadata = live.as_ref().and_then(|live| live.get("metadata"));
                 let manager = self.cluster.manager();
@@ -62,7 +68,8 @@ impl Releases {
                 Some(if missing.contains(&placed.id) {
                     writer.make(&placed).await
                 } else {
-                    writer.update(&placed).await.map(Wrote::Applied)
+                    let updated = writer.update(&placed, Replicas::OfWhoScales).await;
+                    updated.map(Wrote::Applied)
                 })
             }
         };
@@ -120,6 +127,13 @@ impl Releases {
             .collect()
     }
 
+    /// Returns who decides another number of replicas of an object than the manifest says.
+    fn scaled_by<'l>(&self, object: &Placed, live: Option<&'l Value>) -> Option<&'l str> {
+        let (wanted, live) = (scaling::replicas(&object.object)?, live?);
+        let is_other = scaling::replicas(live).is_some_and(|replicas| replicas != wanted);
+        scaling::scaled_by(live, self.cluster.manager()).filter(|_| is_other)
+    }
+
     /// Says in which fields a live object differs from the one that is wanted.
     fn change(&self, object: &Placed, live: Option<&Value>) -> Change {
         let Some(live) = live else {
@@ -129,7 +143,10 @@ impl Releases {
                 fields: Vec::new(),
             };
         };
-        let fields = drift::between(&self.writer().body(object), live);
+        let mut fields = drift::between(&self.writer().body(object), live);
+        if self.scaled_by(object, Some(live)).is_some() {
+            fields.retain(|field| field.path != REPLICAS);
+        }
         let what = if fields.is_empty() {
             What::Same
         } else {

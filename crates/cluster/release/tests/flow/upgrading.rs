@@ -28,6 +28,8 @@ async fn an_upgrade_writes_only_what_changed() {
             "GET /api/v1/namespaces/apps/secrets/sh.helm.release.v1.soup.v1",
             "POST /api/v1/namespaces/apps/secrets",
             "PATCH /api/v1/namespaces/apps/configmaps/soup-cm",
+            // Who scales it keeps the number of replicas.
+            "GET /apis/apps/v1/namespaces/apps/deployments/soup-web",
             "PATCH /apis/apps/v1/namespaces/apps/deployments/soup-web",
             "GET /api/v1/namespaces/apps/configmaps/soup-extra",
             "DELETE /api/v1/namespaces/apps/configmaps/soup-extra",

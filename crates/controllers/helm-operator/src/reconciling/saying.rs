@@ -7,6 +7,7 @@ use chart::schema::SchemaViolation;
 use duty::events::{Announcement, Telling};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
+use release::actions::Repaired;
 use release::failure::{Cause, Failure};
 use release::records::Record;
 use tokio::time::Instant;
@@ -14,10 +15,11 @@ use tokio::time::Instant;
 use super::repairing::left;
 use super::{Again, Look};
 use crate::backoff::LONGEST_WAIT;
+use crate::drift_report;
 use crate::invalid_fields;
 use crate::readiness;
 use crate::resource::CustomResource;
-use crate::status::{Aspect, DeployedRelease, Retry, Statement, StatusChange};
+use crate::status::{Aspect, DeployedRelease, Drift, Retry, Statement, StatusChange};
 use crate::writing::{self, WriteError};
 
 /// How long nobody may look after a resource before that is said: operators start and are replaced one after the other.
@@ -143,15 +145,23 @@ impl Look<'_> {
         }
     }
 
-    pub(super) async fn say_drift(&self, change: &mut StatusChange, changes: &[apply::diff::Change]) {
-        let fields = crate::drift_report::fields(changes);
-        if fields.is_empty() {
-            return;
+    pub(super) async fn say_drift(&self, change: &mut StatusChange, repaired: &Repaired) {
+        let drift = Drift {
+            repaired: drift_report::fields(&repaired.changes),
+            left: drift_report::left(&repaired.scaled),
+        };
+        if !drift.repaired.is_empty() {
+            let message = format!("changed by others and set back: {}", drift.repaired.join("; "));
+            self.announce(&Announcement::normal("DriftRepaired", message))
+                .await;
         }
-        let message = format!("changed by others and set back: {}", fields.join("; "));
-        let announcement = Announcement::normal("DriftRepaired", message);
-        self.announce(&announcement).await;
-        change.drift(fields);
+        if !drift.left.is_empty() {
+            self.announce_once(&Announcement::normal("LeftToOthers", drift.left.join("; ")))
+                .await;
+        }
+        if !(drift.repaired.is_empty() && drift.left.is_empty()) {
+            change.drift(drift);
+        }
     }
 
     /// What went wrong, and which rules are missing.

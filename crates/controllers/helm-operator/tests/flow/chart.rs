@@ -30,7 +30,7 @@ spec:
     spec:
       containers:
       - name: web
-        image: nginx:1.27
+        image: {{ .Values.image | default "nginx:1.27" }}
         envFrom:
         - configMapRef: {name: {{ .Release.Name }}-config}
         resources:

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::line::Line;
@@ -54,6 +55,69 @@ async fn what_others_change_is_set_back_and_named() {
     let map = world.get("ConfigMap", "a-config").await.expect("there");
     assert_eq!(map["data"]["foreign"], "stays");
     assert_eq!(world.history("a").await, ["1 deployed"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_scales_keeps_the_number_until_another_one_is_asked_for() {
+    let mut world = World::new().await;
+    let line = Line::lasting();
+    let service = world.stage.as_ref().expect("a stage").service();
+    world.start_with(&Settings::default(), line.to(service, None));
+    world.stack("a", "v1", json!({})).await;
+    world.ready("a").await;
+    let scale = async |replicas: i64| {
+        let parameters = PatchParams {
+            field_manager: Some("autoscaler".to_owned()),
+            ..PatchParams::default()
+        };
+        let patch = Patch::Merge(json!({"spec": {"replicas": replicas}}));
+        let scaled = world
+            .api("Deployment")
+            .patch_scale("a-web", &parameters, &patch)
+            .await;
+        scaled.expect("scaled");
+    };
+    scale(3).await;
+    let stack = world
+        .until("Stack", "a", |stack| stack["status"]["drift"]["left"].is_array())
+        .await;
+    let words = "Deployment a-web: spec.replicas is left to autoscaler, which scales it";
+    assert_eq!(stack["status"]["drift"], json!({"left": [words]}));
+    assert_eq!(world.told("a", "LeftToOthers").await, words);
+    let replicas = async || {
+        let deployment = world.get("Deployment", "a-web").await.expect("there");
+        deployment["spec"]["replicas"].clone()
+    };
+    assert_eq!(replicas().await, 3);
+
+    // Scaled again, it isn't even looked at; changed otherwise, it is set back but for that.
+    World::rest(&line).await;
+    scale(4).await;
+    let image = |image: &str| json!({"spec": {"template": {"spec": {"containers": [{"name": "web", "image": image}]}}}});
+    world.edit("Deployment", "a-web", image("nginx:0")).await;
+    let deployment = world
+        .until("Deployment", "a-web", |deployment| {
+            deployment["spec"]["template"]["spec"]["containers"][0]["image"] == "nginx:1.27"
+        })
+        .await;
+    assert_eq!(deployment["spec"]["replicas"], 4);
+
+    // An upgrade leaves the number alone, unless it is about the number.
+    world
+        .edit("Stack", "a", json!({"spec": {"image": "nginx:1.28"}}))
+        .await;
+    let deployment = world
+        .until("Deployment", "a-web", |deployment| {
+            deployment["spec"]["template"]["spec"]["containers"][0]["image"] == "nginx:1.28"
+        })
+        .await;
+    assert_eq!(deployment["spec"]["replicas"], 4);
+    world.edit("Stack", "a", json!({"spec": {"replicas": 2}})).await;
+    world
+        .until("Deployment", "a-web", |deployment| {
+            deployment["spec"]["replicas"] == 2
+        })
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
