@@ -16,7 +16,7 @@ use crate::cluster::{FIELD_MANAGER, refused};
 use crate::failure::Failure;
 use crate::known_names;
 use crate::terminal::Terminal;
-use crate::waiting::WaitFlags;
+use crate::waiting::{SEEN_WITHIN, WaitFlags};
 
 /// How often it is looked whether revisions are gone.
 const REVISIONS_PAUSE: Duration = Duration::from_millis(200);
@@ -169,21 +169,27 @@ impl Extensions {
         let name = wanted.name_any();
         let mut said = String::new();
         let mut is_unseen = true;
+        let mut changes = std::pin::pin!(
+            watcher(self.api.clone(), of_name(&name))
+                .default_backoff()
+                .applied_objects()
+        );
+        let mut next = async || {
+            let seen = changes
+                .try_next()
+                .await
+                .map_err(|error| Failure::new(format!("cannot watch ClusterExtension {name:?}: {error}")))?;
+            seen.ok_or_else(|| Failure::new(format!("the watch of ClusterExtension {name:?} ended")))
+        };
+        let first = tokio::time::timeout(SEEN_WITHIN, next()).await.map_err(|_| {
+            Failure::new(format!(
+                "ClusterExtension {name:?} could not be watched within {} s; see whether the API server is well with `baton status`",
+                SEEN_WITHIN.as_secs()
+            ))
+        });
+        let mut extension = first??;
         let watching = async {
-            let mut changes = std::pin::pin!(
-                watcher(self.api.clone(), of_name(&name))
-                    .default_backoff()
-                    .applied_objects()
-            );
             loop {
-                let seen = changes.try_next().await.map_err(|error| {
-                    Failure::new(format!("cannot watch ClusterExtension {name:?}: {error}"))
-                })?;
-                let Some(extension) = seen else {
-                    return Err(Failure::new(format!(
-                        "the watch of ClusterExtension {name:?} ended"
-                    )));
-                };
                 let judged = judge(&extension);
                 is_unseen = judged == Rollout::Unseen;
                 let why = match judged {
@@ -201,6 +207,7 @@ impl Extensions {
                     terminal.remark(&why);
                     said = why;
                 }
+                extension = next().await?;
             }
         };
         let ended = tokio::time::timeout(wait.patience(), watching).await;

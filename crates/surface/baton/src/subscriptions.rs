@@ -15,7 +15,7 @@ use crate::cluster::{FIELD_MANAGER, lacks_kind, refused};
 use crate::failure::Failure;
 use crate::known_names;
 use crate::terminal::Terminal;
-use crate::waiting::WaitFlags;
+use crate::waiting::{SEEN_WITHIN, WaitFlags};
 
 pub(crate) use install_plan::standing::Standing;
 
@@ -263,9 +263,17 @@ impl Awaited<'_> {
         terminal: &mut Terminal,
     ) -> Result<T, Failure> {
         let mut said = String::new();
+        let first = tokio::time::timeout(SEEN_WITHIN, look()).await.map_err(|_| {
+            Failure::new(format!(
+                "{} could not be read within {} s; see whether the API server is well with `baton status`",
+                self.object,
+                SEEN_WITHIN.as_secs()
+            ))
+        });
+        let mut seen = first??;
         let looking = async {
             loop {
-                let why = match look().await? {
+                let why = match seen {
                     Ok(there) => return Ok(there),
                     Err(why) => why,
                 };
@@ -274,6 +282,7 @@ impl Awaited<'_> {
                     said = why;
                 }
                 tokio::time::sleep(LOOK_EVERY).await;
+                seen = look().await?;
             }
         };
         let waited = tokio::time::timeout(wait.patience(), looking).await;

@@ -4,6 +4,10 @@ use std::time::Duration;
 
 use clap::Args;
 
+/// How long the first look at what is waited for may take: a busy server or a slow network, but no hole in it. The patience of who
+/// waits begins with that look, so that a short one is enough to say how things stand.
+pub(crate) const SEEN_WITHIN: Duration = Duration::from_mins(1);
+
 /// Whether a command waits for what it asked for.
 #[derive(Args, Clone, Copy)]
 pub(crate) struct WaitFlags {
