@@ -1,7 +1,7 @@
 //! The hashes that OLM v0 writes into labels and names, equal to those that clusters already hold.
 //!
 //! Most are `base62(sha224(json))`, where the JSON is Go's: fields in the order of Go's types, and those that Go leaves
-//! out when they are empty left out. A hash that differed would redeploy every operator once when baton takes a cluster
+//! out when they are empty left out. What plans write of a version goes through its type the same way. A hash that differed would redeploy every operator once when baton takes a cluster
 //! over, so the order and the rules of the types are data here (`data/hashed-types.txt`):
 //!
 //! ```text
@@ -29,6 +29,10 @@ pub enum Shape {
     PodSpec,
     /// The `spec` of a Service.
     ServiceSpec,
+    /// The `spec` of a ClusterServiceVersion, which isn't hashed, but written to clusters.
+    ServiceVersionSpec,
+    /// The `status` of a ClusterServiceVersion, the same way.
+    ServiceVersionStatus,
     /// One of a version's `webhookdefinitions`.
     WebhookDescription,
     /// One of a version's `permissions` or `clusterPermissions`.
@@ -49,6 +53,8 @@ impl Shape {
             Self::DeploymentSpec => "apps.DeploymentSpec",
             Self::PodSpec => "core.PodSpec",
             Self::ServiceSpec => "core.ServiceSpec",
+            Self::ServiceVersionSpec => "olm.ClusterServiceVersionSpec",
+            Self::ServiceVersionStatus => "olm.ClusterServiceVersionStatus",
             Self::WebhookDescription => "olm.WebhookDescription",
             Self::Permissions => "olm.StrategyDeploymentPermissions",
             Self::PolicyRule => "rbac.PolicyRule",
@@ -221,7 +227,8 @@ fn write_fields(value: &Value, fields: &[Field], first: &mut bool, text: &mut St
 
 /// Returns whether Go takes a value for empty: pointers when they are nil, structs never.
 fn is_empty(value: &Value, field: &Field) -> bool {
-    if field.go_type.starts_with('*') || field.omits_zero {
+    // JSON that is kept as it is counts by its length, and the shortest value has one.
+    if field.go_type.starts_with('*') || field.go_type == "Raw" || field.omits_zero {
         return value.is_null();
     }
     match value {
@@ -275,6 +282,36 @@ mod tests {
                 r#"{"replicas":0,"selector":null,"template":{"metadata":{},"spec":{"containers":[{"name":"a","#,
                 r#""env":[{"name":"A","value":"\u003c\u0026\u003e"}],"resources":{"limits":{"cpu":"500m","memory":"1Gi"}}}],"#,
                 r#""hostNetwork":true}},"strategy":{}}"#
+            )
+        );
+    }
+
+    #[test]
+    fn a_version_is_written_as_go_writes_it() {
+        let spec = json!({
+            "displayName": null, "unknown": 1, "keywords": [], "links": [{"name": "a", "unknown": 1}],
+            "icon": [{}], "installModes": [{"type": "OwnNamespace"}], "relatedImages": [{"image": "a"}],
+            "install": {"strategy": "deployment", "spec": {"permissions": [{"rules": null}]}},
+            "nativeAPIs": [{"kind": "K"}], "selector": {"matchExpressions": [{"key": "a"}]},
+            "webhookdefinitions": [{"generateName": "w"}],
+            "customresourcedefinitions": {"owned": [{
+                "resources": [{"kind": "Pod"}], "specDescriptors": [{"value": false}, {"path": "a", "value": []}],
+            }]},
+            "apiservicedefinitions": {"required": [{"name": "a", "resources": [{}]}]},
+        });
+        assert_eq!(
+            go_json(Shape::ServiceVersionSpec, &spec),
+            concat!(
+                r#"{"install":{"strategy":"deployment","spec":{"deployments":null,"permissions":[{"serviceAccountName":"","#,
+                r#""rules":null}]}},"version":"","customresourcedefinitions":{"owned":[{"name":"","version":"","kind":"","#,
+                r#""resources":[{"name":"","kind":"Pod","version":""}],"specDescriptors":[{"path":"","value":false},"#,
+                r#"{"path":"a","value":[]}]}]},"apiservicedefinitions":{"required":[{"name":"a","group":"","version":"","#,
+                r#""kind":"","resources":[{"name":"","kind":"","version":""}]}]},"webhookdefinitions":[{"generateName":"w","#,
+                r#""type":"","sideEffects":null,"admissionReviewVersions":null}],"nativeAPIs":[{"group":"","version":"","#,
+                r#""kind":"K"}],"displayName":"","provider":{},"links":[{"name":"a"}],"icon":[{"base64data":"","mediatype":""}],"#,
+                r#""installModes":[{"type":"OwnNamespace","supported":false}],"#,
+                r#""selector":{"matchExpressions":[{"key":"a","operator":""}]},"cleanup":{"enabled":false},"#,
+                r#""relatedImages":[{"name":"","image":"a"}]}"#
             )
         );
     }

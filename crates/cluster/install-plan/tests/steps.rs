@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use classic::World;
+use install_plan::definition_upgrade::DefinitionUpgrade;
 use install_plan::permissions;
 use install_plan::selection::{Content, Location, Selected};
 use install_plan::steps;
@@ -207,4 +208,81 @@ fn permissions_of_service_accounts_are_upstreams() {
             .collect();
         assert_eq!(json!(ours), case["expected"], "{}", case["id"]);
     }
+}
+
+/// The definition of ClusterServiceVersions, as the API server holds versions against it.
+fn service_versions() -> DefinitionUpgrade {
+    let definition = api::definitions::OLM_V0
+        .iter()
+        .find(|definition| definition.name.starts_with("clusterserviceversions."))
+        .expect("the definition");
+    let definition = goyaml::to_value(definition.yaml.as_bytes()).expect("YAML");
+    DefinitionUpgrade::new(&definition, &definition).expect("a schema")
+}
+
+#[test]
+fn what_a_bundle_leaves_out_is_written_as_go_writes_it() {
+    // As bundles of OperatorHub have it: a resource without a name, and more that the API server asks for.
+    let version = json!({
+        "apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion", "metadata": {"name": "a.v1"},
+        "spec": {
+            "icon": [{"mediatype": "image/png"}],
+            "install": {"strategy": "deployment", "spec": {"deployments": [{"spec": {
+                "selector": {"matchLabels": {"a": "b"}}, "template": {"spec": {"containers": [{"name": "a"}]}},
+            }}]}},
+            "customresourcedefinitions": {"owned": [{
+                "name": "as.example.com", "kind": "A", "version": "v1",
+                "resources": [{"kind": "Deployment", "version": "v1"}], "specDescriptors": [{"displayName": "Size"}],
+            }]},
+            "apiservicedefinitions": {"required": [{"name": "b", "resources": [{"kind": "Pod"}]}]},
+        },
+    });
+    let definition = service_versions();
+    assert!(definition.check("v1alpha1", &version).is_err());
+    let installed = steps::as_installed(&version, &[], "ns", "").expect("a version");
+    let owned = &installed["spec"]["customresourcedefinitions"]["owned"][0];
+    assert_eq!(
+        owned["resources"],
+        json!([{"name": "", "kind": "Deployment", "version": "v1"}])
+    );
+    assert_eq!(
+        owned["specDescriptors"],
+        json!([{"path": "", "displayName": "Size"}])
+    );
+    assert_eq!(definition.check("v1alpha1", &installed), Ok(()));
+}
+
+#[test]
+fn versions_of_public_bundles_are_ones_that_the_api_server_takes() {
+    let Some(corpus) = corpus::open("catalog") else {
+        return;
+    };
+    let definition = service_versions();
+    let (mut checked, mut refused) = (0, Vec::new());
+    let folders = |path: &std::path::Path| {
+        let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+        let mut folders: Vec<_> = entries.map(|entry| entry.path()).collect();
+        folders.sort();
+        folders
+    };
+    let packages = folders(&corpus.join("catalog-corpus/bundles"));
+    for bundle in packages.iter().flat_map(|package| folders(package)) {
+        let manifests = folders(&bundle.join("manifests"));
+        let mut objects = manifests.iter().filter_map(|path| {
+            let text = std::fs::read(path).ok()?;
+            goyaml::to_value(&text).ok()
+        });
+        let Some(version) = objects.find(|object| object["kind"] == "ClusterServiceVersion") else {
+            continue;
+        };
+        let Ok(installed) = steps::as_installed(&version, &[], "ns", "") else {
+            continue;
+        };
+        checked += 1;
+        if let Err(error) = definition.check("v1alpha1", &installed) {
+            refused.push(error.to_string());
+        }
+    }
+    assert!(checked > 150, "only {checked} versions were found");
+    assert_eq!(refused, [""; 0]);
 }

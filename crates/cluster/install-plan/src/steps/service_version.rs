@@ -5,7 +5,7 @@ use bundle::cluster_service_version::ClusterServiceVersion;
 use classic::hashes::{Shape, go_json};
 use classic::keys;
 use resolve::classic::property::{Property, to_annotation};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::StepError;
 
@@ -43,28 +43,17 @@ pub fn as_installed(
     Ok(installed)
 }
 
-/// Adds the fields that Go writes even when they are empty, so that what lands in the cluster is what upstream puts
-/// there.
+/// Writes the version as Go writes its type: what isn't there is empty where the type says so, and what the type doesn't
+/// have is gone. What lands in the cluster is what upstream puts there, and the API server finds all that it requires.
 fn write_what_go_writes(service_version: &mut Value) {
-    let empty = || json!({});
-    let spec = as_map(&mut service_version["spec"]);
-    for field in ["customresourcedefinitions", "apiservicedefinitions", "provider"] {
-        spec.entry(field).or_insert_with(empty);
-    }
-    spec.entry("displayName").or_insert_with(|| json!(""));
-    let cleanup = as_map(spec.entry("cleanup").or_insert_with(empty));
-    cleanup.entry("enabled").or_insert(Value::Bool(false));
-    let install = as_map(spec.entry("install").or_insert_with(empty));
-    install.entry("strategy").or_insert_with(|| json!(""));
-    let details = as_map(install.entry("spec").or_insert_with(empty));
-    let deployments = details.entry("deployments").or_insert(Value::Null);
-    for deployment in deployments.as_array_mut().into_iter().flatten() {
-        let spec = deployment.get("spec").unwrap_or(&Value::Null);
+    for (field, shape) in [
+        ("spec", Shape::ServiceVersionSpec),
+        ("status", Shape::ServiceVersionStatus),
+    ] {
+        let value = service_version.get(field).unwrap_or(&Value::Null);
         // What was just written reads as JSON; a text that doesn't leaves the bundle's own.
-        if let Ok(written) = serde_json::from_str(&go_json(Shape::DeploymentSpec, spec)) {
-            deployment["spec"] = written;
+        if let Ok(written) = serde_json::from_str(&go_json(shape, value)) {
+            service_version[field] = written;
         }
     }
-    let status = as_map(as_map(service_version).entry("status").or_insert_with(empty));
-    status.entry("cleanup").or_insert_with(empty);
 }
