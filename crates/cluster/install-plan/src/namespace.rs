@@ -17,7 +17,9 @@ mod states;
 mod unlinked;
 mod upgrading;
 
-use apply::object::{ObjectId, annotation};
+use std::collections::BTreeMap;
+
+use apply::object::{ObjectId, annotation, text};
 use classic::{Decision, Kind, Notice, World, keys};
 use jiff::Timestamp;
 use resolve::classic::entry::CatalogKey;
@@ -35,8 +37,9 @@ pub use obstacles::due_again;
 pub use retention::MAXIMUM_PLANS;
 pub use states::unpack_timeout;
 
+use crate::conditions::{self, condition};
 use crate::settings::Settings;
-use crate::subscription::{Subscription, state};
+use crate::subscription::{RESOLUTION_FAILED, Subscription, state};
 
 /// What is to be resolved for a namespace. The catalogs come from the controller.
 #[derive(Debug, Clone)]
@@ -90,10 +93,22 @@ pub fn survey(world: &World, namespace: &str, settings: &Settings, now: Timestam
         .collect();
     let [group] = groups.as_slice() else {
         // Upstream only logs this, and users wonder why nothing happens.
-        survey.decision.notices.push(failed(
-            namespace,
-            &format!("found {} operatorGroups, expected 1", groups.len()),
-        ));
+        let found = format!("found {} {EXPECTED_GROUPS}", groups.len());
+        let wanted = condition(
+            RESOLUTION_FAILED,
+            "True",
+            "ErrorPreventedResolution",
+            &format!("{found}: {}", group_remedy(namespace, &groups)),
+        );
+        let failures: BTreeMap<String, Value> = objects
+            .iter()
+            .map(|object| (Subscription(object).name().to_owned(), wanted.clone()))
+            .collect();
+        survey
+            .decision
+            .writes
+            .extend(link::settled(&objects, &[], &failures, None, now));
+        survey.decision.notices.push(failed(namespace, &found));
         return survey;
     };
     let strategy = UpgradeStrategy::of_group(group);
@@ -107,10 +122,40 @@ pub fn survey(world: &World, namespace: &str, settings: &Settings, now: Timestam
         !subscription.plan().is_empty() && subscription.state() == state::UPGRADE_PENDING
     };
     if objects.iter().all(waits) {
+        // Nothing is resolved, so nobody else takes back what was said while there was no group.
+        let outdated: Vec<&Value> = objects
+            .into_iter()
+            .filter(|object| misses_group(object))
+            .collect();
+        let lifted = link::settled(&outdated, &[], &BTreeMap::new(), None, now);
+        survey.decision.writes.extend(lifted);
         return survey;
     }
     survey.question = Some(question(world, namespace, &objects, group, settings));
     survey
+}
+
+/// What upstream says where a namespace has no OperatorGroup, or several.
+const EXPECTED_GROUPS: &str = "operatorGroups, expected 1";
+
+/// What helps where a namespace has no OperatorGroup, or several.
+fn group_remedy(namespace: &str, groups: &[&Value]) -> String {
+    let names: Vec<&str> = groups.iter().map(|group| text(group, "/metadata/name")).collect();
+    if names.is_empty() {
+        return format!(
+            "make an OperatorGroup in namespace {namespace}, which says what its operators watch"
+        );
+    }
+    format!(
+        "of {} keep the one that says what the operators of namespace {namespace} watch, and delete the others",
+        names.join(", ")
+    )
+}
+
+/// Whether a Subscription says that its namespace has no OperatorGroup, or several.
+fn misses_group(object: &Value) -> bool {
+    let said = conditions::get(Subscription(object).status(), RESOLUTION_FAILED);
+    said.is_some_and(|said| conditions::field(said, "message").contains(EXPECTED_GROUPS))
 }
 
 /// Returns the Subscriptions of a namespace, by name.
@@ -151,11 +196,7 @@ fn question(
     let versions: Vec<&Value> = world
         .in_namespace(Kind::ClusterServiceVersion, namespace)
         .map(AsRef::as_ref)
-        .filter(|version| {
-            !upgrading
-                .replaced
-                .contains(apply::object::text(version, "/metadata/name"))
-        })
+        .filter(|version| !upgrading.replaced.contains(text(version, "/metadata/name")))
         .collect();
     let strategy = UpgradeStrategy::of_group(group);
     let mut existing = Existing::read(namespace, &versions, &subscriptions, strategy);
@@ -188,8 +229,8 @@ pub(crate) fn sources(world: &World, namespace: &str, group: &Value, settings: &
     in_each
         .map(|source| {
             CatalogKey::new(
-                apply::object::text(source, "/metadata/namespace"),
-                apply::object::text(source, "/metadata/name"),
+                text(source, "/metadata/namespace"),
+                text(source, "/metadata/name"),
             )
         })
         .collect()

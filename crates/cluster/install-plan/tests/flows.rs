@@ -7,6 +7,7 @@ use std::time::Duration;
 use classic::{Kind, World, Write};
 use install_plan::approval::APPROVED;
 use install_plan::bundle_lookup::{NO_BUNDLE, Unpacked};
+use install_plan::conditions;
 use install_plan::manifest::{MAXIMUM_INLINE_BYTES, Reference, parse};
 use install_plan::namespace::{self, Answer, Conclusion, NewPlan};
 use install_plan::plan::{self, Next, Outcome, Progress};
@@ -734,6 +735,55 @@ fn a_namespace_without_one_operator_group_says_so() {
         survey.decision.notices[0].message,
         "found 0 operatorGroups, expected 1"
     );
+    put_all(&mut world, survey.decision.writes);
+    let failed = |world: &World| {
+        let status = status(world, Kind::Subscription, "a");
+        conditions::get(&status, "ResolutionFailed").cloned()
+    };
+    assert_eq!(
+        failed(&world),
+        Some(json!({
+            "type": "ResolutionFailed", "status": "True", "reason": "ErrorPreventedResolution",
+            "message": "found 0 operatorGroups, expected 1: make an OperatorGroup in namespace ns, which says what its \
+                        operators watch",
+        }))
+    );
+    let survey = namespace::survey(&world, "ns", &Settings::default(), now());
+    assert_eq!(survey.decision.writes, [], "it is said once");
+
+    let group = |name: &str| {
+        json!({"apiVersion": "operators.coreos.com/v1", "kind": "OperatorGroup",
+            "metadata": {"name": name, "namespace": "ns"}, "status": {"namespaces": ["ns"]}})
+    };
+    world.put(group("one"));
+    world.put(group("two"));
+    let survey = namespace::survey(&world, "ns", &Settings::default(), now());
+    put_all(&mut world, survey.decision.writes);
+    assert_eq!(
+        failed(&world).expect("the condition")["message"],
+        "found 2 operatorGroups, expected 1: of one, two keep the one that says what the operators of namespace ns watch, and \
+         delete the others"
+    );
+    world.remove(&classic::Key::new(Kind::OperatorGroup, "ns", "two"));
+    let survey = namespace::survey(&world, "ns", &Settings::default(), now());
+    assert!(survey.question.is_some(), "with one group it is resolved");
+}
+
+#[test]
+fn what_waits_for_its_plan_forgets_that_there_was_no_operator_group() {
+    let missing = json!({
+        "state": "UpgradePending", "installPlanRef": {"name": "p", "namespace": "ns"},
+        "conditions": [{"type": "ResolutionFailed", "status": "True", "reason": "ErrorPreventedResolution",
+            "message": "found 0 operatorGroups, expected 1: make an OperatorGroup"}],
+    });
+    let plan =
+        json!({"apiVersion": ALPHA, "kind": "InstallPlan", "metadata": {"name": "p", "namespace": "ns"}});
+    let mut world = world([plan, subscription("a", "Automatic", missing)]);
+    let survey = namespace::survey(&world, "ns", &Settings::default(), now());
+    assert!(survey.question.is_none());
+    put_all(&mut world, survey.decision.writes);
+    let status = status(&world, Kind::Subscription, "a");
+    assert_eq!(conditions::get(&status, "ResolutionFailed"), None);
 }
 
 #[test]

@@ -13,8 +13,25 @@ use crate::custom::CustomKind;
 use crate::status::GroupResource;
 use crate::store::ResourceKey;
 
+/// Short names that a built-in kind leaves to a custom one as long as that is served.
+///
+/// kubectl takes the first kind of discovery that has a short name, and custom groups come last. Clusters with OLM v0 had `ip`
+/// for InstallPlans long before Kubernetes gave it to addresses as well, and what people type there means the plans.
+const YIELDED_SHORT_NAMES: [YieldedShortName; 1] = [YieldedShortName {
+    short_name: "ip",
+    from: ("networking.k8s.io", "ipaddresses"),
+    to: ("operators.coreos.com", "installplans"),
+}];
+
+/// A short name, and the group and plural of who leaves it to whom.
+struct YieldedShortName {
+    short_name: &'static str,
+    from: (&'static str, &'static str),
+    to: (&'static str, &'static str),
+}
+
 /// One resource in one version.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Resource {
     /// The API group; empty for the core.
     pub group: Arc<str>,
@@ -241,6 +258,26 @@ impl Served {
         versions[known].1.insert(resource.plural.clone(), resource);
     }
 
+    /// Takes short names from built-in kinds that leave them to custom ones which are served.
+    fn yield_short_names(&mut self) {
+        for yielded in &YIELDED_SHORT_NAMES {
+            let claims =
+                |resource: &Arc<Resource>| resource.short_names.iter().any(|name| name == yielded.short_name);
+            if !self.preferred(yielded.to.0, yielded.to.1).is_some_and(claims) {
+                continue;
+            }
+            let (group, plural) = yielded.from;
+            let groups = self.groups.iter_mut().filter(|found| &*found.name == group);
+            for (_, resources) in groups.flat_map(|group| &mut group.versions) {
+                if let Some(resource) = resources.get_mut(plural) {
+                    Arc::make_mut(resource)
+                        .short_names
+                        .retain(|name| name != yielded.short_name);
+                }
+            }
+        }
+    }
+
     fn of_built_in_kinds() -> Self {
         let mut served = Self::default();
         for kind in kinds::table::KINDS {
@@ -336,8 +373,60 @@ impl Resources {
                 .versions
                 .sort_by(|(one, _), (other, _)| version::api_version_priority(one, other));
         }
+        served.yield_short_names();
         let generation = served.generation;
         self.now.store(Arc::new(served));
         self.changes.send_replace(generation);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn ip_means_install_plans_where_they_are_served() {
+        let definition = |generation: i64, short_names: Value| {
+            json!({
+                "metadata": {"name": "installplans.operators.coreos.com", "uid": "1", "generation": generation},
+                "spec": {"group": "operators.coreos.com", "scope": "Namespaced",
+                    "names": {"kind": "InstallPlan", "listKind": "InstallPlanList", "plural": "installplans"},
+                    "versions": [{"name": "v1alpha1", "served": true, "storage": true,
+                        "schema": {"openAPIV3Schema": {"type": "object"}}}]},
+                "status": {
+                    "acceptedNames": {"kind": "InstallPlan", "listKind": "InstallPlanList", "plural": "installplans",
+                        "singular": "installplan", "shortNames": short_names},
+                    "conditions": [{"type": "Established", "status": "True"}, {"type": "NamesAccepted", "status": "True"}],
+                    "storedVersions": ["v1alpha1"],
+                },
+            })
+        };
+        let resources = Resources::default();
+        let named_ip = || {
+            let served = resources.now();
+            let named = served
+                .all()
+                .filter(|resource| resource.short_names.iter().any(|name| name == "ip"));
+            named
+                .map(|resource| resource.plural.to_string())
+                .collect::<BTreeSet<_>>()
+        };
+        let just = |plural: &str| BTreeSet::from([plural.to_owned()]);
+        assert_eq!(named_ip(), just("ipaddresses"));
+        resources.serve_definitions([definition(1, json!(["ip"]))].iter());
+        assert_eq!(named_ip(), just("installplans"));
+        let served = resources.now();
+        assert!(
+            served.preferred("networking.k8s.io", "ipaddresses").is_some(),
+            "it is still served under its own name"
+        );
+        resources.serve_definitions([definition(2, json!([]))].iter());
+        assert_eq!(named_ip(), just("ipaddresses"));
+        resources.serve_definitions([].iter());
+        assert_eq!(named_ip(), just("ipaddresses"));
     }
 }

@@ -113,6 +113,16 @@ const DIFFERENT: &[(&str, Aspect, &str)] = &[
         "as delete-csv",
     ),
     (
+        "no-operatorgroup",
+        Aspect("conditions", "Subscription", "found 0 operatorGroups, expected 1"),
+        "what upstream only logs is said where people look",
+    ),
+    (
+        "two-operatorgroups",
+        Aspect("conditions", "Subscription", "found 2 operatorGroups, expected 1"),
+        "the same for a namespace with several",
+    ),
+    (
         "scoped-serviceaccount-missing",
         Aspect("states", "InstallPlan", "Complete"),
         "a service account that is created after its OperatorGroup is found, so the plan goes on",

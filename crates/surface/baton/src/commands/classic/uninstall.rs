@@ -1,5 +1,6 @@
 //! `baton classic uninstall`: an operator of OLM v0, gone in the right order, with as much of what it left as is asked for.
 
+mod cluster_roles;
 mod plan;
 
 use std::collections::BTreeSet;
@@ -156,13 +157,19 @@ async fn look(subscriptions: &Subscriptions, subscription: Value) -> Result<Foun
         .into_iter()
         .filter(|version| label(version, keys::COPIED_FROM).is_none())
         .collect();
-    // In the middle of an upgrade there are two of them.
-    let names =
-        ["/status/installedCSV", "/status/currentCSV"].map(|pointer| text(&subscription, pointer).to_owned());
-    let is_installed = |version: &&Value| {
-        let (place, name) = place(version);
-        place == namespace && names.contains(&name)
-    };
+    // In the middle of an upgrade there are two of them, or more where one follows at once on the other.
+    let mut names: BTreeSet<String> = ["/status/installedCSV", "/status/currentCSV"]
+        .map(|pointer| text(&subscription, pointer).to_owned())
+        .into();
+    let here = |version: &&Value| place(version).0 == namespace;
+    while let Some(replaced) = versions.iter().filter(here).find_map(|version| {
+        let replaces = text(version, "/spec/replaces");
+        let is_found = names.contains(&place(version).1) && !replaces.is_empty() && !names.contains(replaces);
+        is_found.then(|| replaces.to_owned())
+    }) {
+        names.insert(replaced);
+    }
+    let is_installed = |version: &&Value| here(version) && names.contains(&place(version).1);
     let installed: Vec<Value> = versions.iter().filter(is_installed).cloned().collect();
     let brought: BTreeSet<&str> = installed.iter().flat_map(owned).collect();
     let mut definitions = Vec::new();
@@ -198,10 +205,30 @@ async fn look(subscriptions: &Subscriptions, subscription: Value) -> Result<Foun
             .iter()
             .filter(|other| place(other).0 == namespace && !is_installed(other))
             .count();
+    let groups: Vec<String> = groups.iter().map(|group| place(group).1).collect();
+    let mut roles = subscriptions.list(Kind::ClusterRole, "").await?;
+    roles.extend(subscriptions.list(Kind::ClusterRoleBinding, "").await?);
+    let operator = cluster_roles::Operator {
+        package: text(&subscription, "/spec/name"),
+        namespace: &namespace,
+        versions: &names,
+        there: versions
+            .iter()
+            .filter(here)
+            .map(|version| place(version).1)
+            .collect(),
+        definitions: definitions
+            .iter()
+            .map(|definition| definition.name.as_str())
+            .collect(),
+        groups: groups.iter().map(String::as_str).collect(),
+    };
+    let cluster_roles = roles.iter().filter_map(|role| operator.made(role)).collect();
     Ok(Found {
         dependencies,
         has_others: others_there > 0,
-        groups: groups.iter().map(|group| place(group).1).collect(),
+        groups,
+        cluster_roles,
         versions: installed,
         subscription,
         definitions,

@@ -21,6 +21,31 @@ pub(super) struct Found {
     pub(super) has_others: bool,
     /// The OperatorGroups of the namespace.
     pub(super) groups: Vec<String>,
+    /// The roles and bindings of the whole cluster that were made for all of these.
+    pub(super) cluster_roles: Vec<ClusterRole>,
+}
+
+/// A ClusterRole or a ClusterRoleBinding that OLM made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ClusterRole {
+    pub(super) kind: Kind,
+    pub(super) name: String,
+    pub(super) made_for: MadeFor,
+}
+
+/// What a role was made for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum MadeFor {
+    /// A version that is there.
+    Version(String),
+    /// A version of the operator that is gone.
+    EarlierVersion(String),
+    /// The operator: bundles of its versions, those that were replaced included, brought it.
+    Bundle,
+    /// A definition: people use its resources by the role.
+    Definition(String),
+    /// An OperatorGroup: people use what its operators provide by the role.
+    Group(String),
 }
 
 /// A definition of custom resources.
@@ -109,6 +134,12 @@ pub(super) fn plan(found: &Found, wish: Wish) -> Result<Vec<Step>, String> {
             "the operator, with everything that was made for it",
         ));
     }
+    steps.extend(cluster_roles(found, |made_for| match made_for {
+        MadeFor::Version(version) => Some((Delete, format!("made for {version}, and of no use without it"))),
+        MadeFor::EarlierVersion(version) => Some((Delete, format!("made for {version}, which was replaced"))),
+        MadeFor::Bundle => Some((Delete, "a bundle of the operator brought it".to_owned())),
+        MadeFor::Definition(_) | MadeFor::Group(_) => None,
+    }));
     for definition in &found.definitions {
         let because = match definition.users.as_slice() {
             [] if wish.definitions => "--delete-crds asks for it".to_owned(),
@@ -127,6 +158,14 @@ pub(super) fn plan(found: &Found, wish: Wish) -> Result<Vec<Step>, String> {
             &definition.name,
             &because,
         ));
+        steps.extend(cluster_roles(found, |made_for| {
+            let is_of_it = matches!(made_for, MadeFor::Definition(name) if *name == definition.name);
+            let because = match action {
+                Delete => "its definition goes",
+                Keep => "people may use the resources of its definition by it",
+            };
+            is_of_it.then(|| (action, because.to_owned()))
+        }));
     }
     for dependency in &found.dependencies {
         let because =
@@ -146,8 +185,27 @@ pub(super) fn plan(found: &Found, wish: Wish) -> Result<Vec<Step>, String> {
             (false, _) => (Keep, "the next operator of the namespace needs it"),
         };
         steps.push(Step::of(action, Kind::OperatorGroup, namespace, group, because));
+        steps.extend(cluster_roles(found, |made_for| {
+            let is_of_it = matches!(made_for, MadeFor::Group(name) if name == group);
+            let because = match action {
+                Delete => "its OperatorGroup goes",
+                Keep => "people may use what operators of its OperatorGroup provide by it",
+            };
+            is_of_it.then(|| (action, because.to_owned()))
+        }));
     }
     Ok(steps)
+}
+
+/// What becomes of the roles of the cluster that something is decided about; bindings before what they bind.
+fn cluster_roles(found: &Found, decide: impl Fn(&MadeFor) -> Option<(Action, String)>) -> Vec<Step> {
+    let mut roles: Vec<&ClusterRole> = found.cluster_roles.iter().collect();
+    roles.sort_by_key(|role| (role.kind != Kind::ClusterRoleBinding, &role.name));
+    let step = |role: &ClusterRole| {
+        let (action, because) = decide(&role.made_for)?;
+        Some(Step::of(action, role.kind, "", &role.name, &because))
+    };
+    roles.into_iter().filter_map(step).collect()
 }
 
 /// What becomes of the custom resources of a definition.
@@ -220,6 +278,15 @@ mod tests {
             dependencies: vec!["database".to_owned()],
             has_others: true,
             groups: vec!["global".to_owned()],
+            cluster_roles: Vec::new(),
+        }
+    }
+
+    fn role(kind: Kind, name: &str, made_for: MadeFor) -> ClusterRole {
+        ClusterRole {
+            kind,
+            name: name.to_owned(),
+            made_for,
         }
     }
 
@@ -280,6 +347,66 @@ mod tests {
         );
         let steps = plan(&found(), everything).expect("a plan");
         assert!(told(&steps).contains(&"keep OperatorGroup operators/global".to_owned()));
+    }
+
+    #[test]
+    fn roles_of_the_cluster_go_with_what_they_were_made_for() {
+        use Kind::{ClusterRole, ClusterRoleBinding};
+        let version = || MadeFor::Version("web.v2".to_owned());
+        let earlier = || MadeFor::EarlierVersion("web.v1".to_owned());
+        let roles = vec![
+            role(ClusterRole, "web.v2-a", version()),
+            role(ClusterRoleBinding, "web.v2-a", version()),
+            role(ClusterRole, "web-editor-1", MadeFor::Bundle),
+            role(ClusterRole, "web.v1-a", earlier()),
+            role(ClusterRoleBinding, "web.v1-a", earlier()),
+            role(
+                ClusterRole,
+                "webs.example.com-v1-admin",
+                MadeFor::Definition("webs.example.com".to_owned()),
+            ),
+            role(
+                ClusterRole,
+                "olm.og.global.admin-x",
+                MadeFor::Group("global".to_owned()),
+            ),
+        ];
+        let found = Found {
+            cluster_roles: roles,
+            dependencies: Vec::new(),
+            has_others: false,
+            ..found()
+        };
+        let steps = plan(&found, Wish::default()).expect("a plan");
+        let rights = |steps: &[Step]| {
+            let mut told = told(steps);
+            told.retain(|line| line.contains("ClusterRole"));
+            told
+        };
+        assert_eq!(
+            rights(&steps),
+            [
+                "delete ClusterRoleBinding web.v1-a",
+                "delete ClusterRoleBinding web.v2-a",
+                "delete ClusterRole web-editor-1",
+                "delete ClusterRole web.v1-a",
+                "delete ClusterRole web.v2-a",
+                "keep ClusterRole webs.example.com-v1-admin",
+                "keep ClusterRole olm.og.global.admin-x",
+            ]
+        );
+        let because = |name: &str| {
+            let step = steps.iter().find(|step| step.name == name);
+            step.map(|step| step.because.as_str())
+        };
+        assert_eq!(because("web.v1-a"), Some("made for web.v1, which was replaced"));
+        let everything = Wish {
+            operands: true,
+            definitions: true,
+            group: true,
+        };
+        let steps = plan(&found, everything).expect("a plan");
+        assert!(rights(&steps).iter().all(|line| line.starts_with("delete")));
     }
 
     #[test]
