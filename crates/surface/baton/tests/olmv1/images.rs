@@ -71,7 +71,7 @@ impl Images {
     /// Starts a registry on an address of this machine.
     pub(crate) async fn start_on(address: std::net::IpAddr) -> Result<Self, String> {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-        let registry = Registry::open(image::registry::RegistryOptions::new(folder.path()))
+        let registry = Registry::open(image::registry::RegistryOptions::open_to_all(folder.path()))
             .map_err(|error| error.to_string())?;
         let listener = tokio::net::TcpListener::bind((address, 0))
             .await
@@ -100,7 +100,7 @@ impl Images {
 
     /// Brings the registry back, where it was and with what it had.
     pub(crate) async fn start_again(&self) -> Result<(), String> {
-        let registry = Registry::open(image::registry::RegistryOptions::new(self.folder.path()))
+        let registry = Registry::open(image::registry::RegistryOptions::open_to_all(self.folder.path()))
             .map_err(|error| error.to_string())?;
         let listener = tokio::net::TcpListener::bind(&self.host)
             .await

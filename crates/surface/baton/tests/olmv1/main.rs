@@ -14,6 +14,7 @@ mod access;
 mod additions;
 mod bundles;
 mod certificates;
+mod classic_kinds;
 mod collector;
 mod commands;
 mod conditions;

@@ -8,12 +8,14 @@ use serde_json::{Value, json};
 
 use crate::bundles::{Contents, Files};
 use crate::certificates::CertificateManager;
+use crate::classic_kinds;
 use crate::images::Entry;
 use crate::kubernetes::PATIENCE;
 use crate::processes::Server;
 use crate::reference::Reference;
 use crate::runner::{Case, cases, told_together};
 use crate::scenario::Scenario;
+use crate::terminal::Terminal;
 use crate::webhook_server::{Answer, Reserved, WebhookServer, leads_here};
 use crate::world::World;
 
@@ -23,6 +25,7 @@ type Outcome = Result<(), String>;
 const SCENARIOS: &[Case] = &cases![
     "6": webhooks::an_operator_with_webhooks_converts_and_refuses,
     "64": webhooks::an_operator_adds_a_container_to_pods,
+    "adopted": webhooks::somebody_is_always_asked_while_an_operator_is_adopted,
 ];
 
 /// Both, in a cluster where nobody else's objects are asked about.
@@ -256,5 +259,161 @@ async fn adds_a_container(scenario: &Scenario, number: usize) -> Outcome {
     match made["spec"]["containers"].as_array().map_or(0, Vec::len) {
         2 => Ok(()),
         count => Err(format!("the Pod has {count} containers")),
+    }
+}
+
+/// The webhook of an operator that OLM v0 installed: nothing of it is lost on the way to an extension.
+pub(crate) async fn somebody_is_always_asked_while_an_operator_is_adopted(scenario: Scenario) -> Outcome {
+    let (id, namespace) = (scenario.id.clone(), scenario.namespace());
+    let webhook = format!("check.{id}.example.com");
+    let (files, version) = with_webhook(&scenario, &webhook)?;
+    let contents = Contents::of_files(files);
+    scenario
+        .prepare(&[Entry::new("1.0.0", "alpha", contents)])
+        .await?;
+    classic_kinds::serve(scenario.kubernetes()).await?;
+    let old = installed_by_classic(&scenario, version, &webhook).await?;
+    let new = Reference::cluster(
+        "admissionregistration.k8s.io/v1",
+        "ValidatingWebhookConfiguration",
+        &webhook,
+    );
+
+    let plan = adopt(&scenario, &["-o", "json"]).await?.successful()?;
+    let plan: Value = serde_json::from_str(&plan).map_err(|error| error.to_string())?;
+    let kind = "ValidatingWebhookConfiguration";
+    let expected = json!([{"name": webhook, "type": "ValidatingAdmissionWebhook",
+        "before": [format!("{kind} {}", old.name)], "after": [format!("{kind} {webhook}")]}]);
+    if plan["webhooks"] != expected {
+        return Err(format!("the plan says of webhooks {}", plan["webhooks"]));
+    }
+    let watching = tokio::spawn({
+        let (scenario, old, new) = (scenario.clone(), old.clone(), new.clone());
+        async move { is_always_asked(&scenario, &old, &new).await }
+    });
+    let adopted = adopt(&scenario, &["--yes"]).await?.successful();
+    watching.abort();
+    if let Ok(gap) = watching.await {
+        return gap;
+    }
+    adopted?;
+    scenario.kubernetes().until_gone(&old).await?;
+    let deployment = Reference::namespaced(
+        "apps/v1",
+        "Deployment",
+        &namespace,
+        &format!("test-operator-{id}"),
+    );
+    scenario.kubernetes().read(&deployment).await?;
+    trusts(scenario.kubernetes().get(&new).await?.as_ref())
+}
+
+/// Types the command that takes over the operator of a scenario.
+async fn adopt(scenario: &Scenario, more: &[&str]) -> Result<crate::terminal::Seen, String> {
+    let namespace = scenario.namespace();
+    let mut arguments = vec!["adopt", "left", "--namespace", &namespace];
+    arguments.extend(more);
+    Terminal::of(&scenario.world)?.run(&arguments).await
+}
+
+/// The operator of a bundle with a webhook, and its ClusterServiceVersion.
+fn with_webhook(scenario: &Scenario, webhook: &str) -> Result<(Files, Value), String> {
+    let id = &scenario.id;
+    let mut files = Contents::operator().files(id, &scenario.package(), "1.0.0");
+    let described = files
+        .get_mut("manifests/csv.yaml")
+        .ok_or("no ClusterServiceVersion")?;
+    let mut version: Value = serde_json::from_slice(described).map_err(|error| error.to_string())?;
+    version["spec"]["webhookdefinitions"] = json!([{
+        "type": "ValidatingAdmissionWebhook", "generateName": webhook, "deploymentName": format!("test-operator-{id}"),
+        "containerPort": 443, "targetPort": 8080, "webhookPath": "/check", "admissionReviewVersions": ["v1"],
+        // Nobody asks it here: what is looked at is who would be asked.
+        "sideEffects": "None", "failurePolicy": "Ignore",
+        "rules": [{"apiGroups": [format!("none-{id}.example.com")], "apiVersions": ["v1"], "resources": ["nothings"],
+            "operations": ["CREATE"]}],
+    }]);
+    *described = version.to_string().into_bytes();
+    Ok((files, version))
+}
+
+/// Makes what OLM v0 leaves behind; returns the configuration by which the webhook is called.
+async fn installed_by_classic(
+    scenario: &Scenario,
+    mut version: Value,
+    webhook: &str,
+) -> Result<Reference, String> {
+    let (kubernetes, namespace) = (scenario.kubernetes(), scenario.namespace());
+    let name = version["metadata"]["name"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    version["metadata"]["namespace"] = namespace.as_str().into();
+    version["status"] = json!({"phase": "Succeeded"});
+    let subscription = json!({
+        "apiVersion": "operators.coreos.com/v1alpha1", "kind": "Subscription",
+        "metadata": {"name": "left", "namespace": namespace},
+        "spec": {"name": scenario.package(), "channel": "alpha", "source": "catalog", "sourceNamespace": "olm"},
+        "status": {"state": "AtLatestKnown", "installedCSV": name},
+    });
+    let group = json!({
+        "apiVersion": "operators.coreos.com/v1", "kind": "OperatorGroup",
+        "metadata": {"name": "group", "namespace": namespace}, "spec": {},
+    });
+    let permissions = &version["spec"]["install"]["spec"];
+    let mut rules = permissions["permissions"][0]["rules"].clone();
+    let more = [
+        json!({"verbs": ["get", "list", "watch"], "apiGroups": [""], "resources": ["namespaces"]}),
+        permissions["clusterPermissions"][0]["rules"][0].clone(),
+    ];
+    rules.as_array_mut().ok_or("no rules")?.extend(more);
+    let labels = json!({"olm.owner": name, "olm.owner.kind": "ClusterServiceVersion", "olm.owner.namespace": namespace});
+    let metadata = json!({"name": format!("{name}-c1a551c"), "labels": labels});
+    let rbac = "rbac.authorization.k8s.io";
+    let role = json!({"apiVersion": format!("{rbac}/v1"), "kind": "ClusterRole", "metadata": metadata, "rules": rules});
+    let binding = json!({
+        "apiVersion": format!("{rbac}/v1"), "kind": "ClusterRoleBinding", "metadata": metadata,
+        "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": metadata["name"]},
+        "subjects": [{"kind": "ServiceAccount", "name": permissions["permissions"][0]["serviceAccountName"],
+            "namespace": namespace}],
+    });
+    let mut called = labels;
+    called["olm.webhook-description-generate-name"] = webhook.into();
+    let configuration = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": format!("{webhook}-x7k2p"), "labels": called},
+        "webhooks": [{
+            "name": webhook, "sideEffects": "None", "failurePolicy": "Ignore", "admissionReviewVersions": ["v1"],
+            "clientConfig": {"url": "https://127.0.0.1:1/check"},
+            "rules": version["spec"]["webhookdefinitions"][0]["rules"],
+        }],
+    });
+    for object in [&version, &subscription, &group, &role, &binding, &configuration] {
+        let what = format!("cannot make {}", Reference::of(object));
+        kubernetes.create(object).await?.successful(&what)?;
+    }
+    Ok(Reference::of(&configuration))
+}
+
+/// Looks again and again until it is neither the old webhook that is called nor one that can be trusted.
+async fn is_always_asked(scenario: &Scenario, old: &Reference, new: &Reference) -> Outcome {
+    let kubernetes = scenario.kubernetes();
+    loop {
+        // In this order: the old one goes when the new one is there.
+        if kubernetes.get(old).await?.is_none() {
+            trusts(kubernetes.get(new).await?.as_ref())
+                .map_err(|reason| format!("the old webhook is gone: {reason}"))?;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// Fails where the API server couldn't call a webhook.
+fn trusts(configuration: Option<&Value>) -> Outcome {
+    let configuration = configuration.ok_or("the new one isn't there")?;
+    let bundle = &configuration["webhooks"][0]["clientConfig"]["caBundle"];
+    if bundle.as_str().is_some_and(|bundle| !bundle.is_empty()) {
+        Ok(())
+    } else {
+        Err("the new one isn't trusted".to_owned())
     }
 }

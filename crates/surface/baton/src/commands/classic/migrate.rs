@@ -11,7 +11,7 @@ use crate::subscriptions::{Subscriptions, place};
 use crate::terminal::Terminal;
 use crate::waiting::WaitFlags;
 
-/// Lets a ClusterExtension of OLM v1 take over an operator, after showing what becomes of each object.
+/// Lets a ClusterExtension of OLM v1 take over an operator, after showing what becomes of each object and right.
 ///
 /// It is what `baton adopt` does, for a Subscription that is found by its name or its package.
 #[derive(Args)]
@@ -28,6 +28,9 @@ pub(crate) struct Migrate {
     /// Do it; without this, the plan is printed and nothing changes
     #[arg(short, long)]
     yes: bool,
+    /// Take over although the operator may do more then, or in more namespaces
+    #[arg(long)]
+    allow_wider: bool,
     #[command(flatten)]
     wait: WaitFlags,
     #[command(flatten)]
@@ -48,6 +51,7 @@ impl Migrate {
             namespace,
             name: self.extension,
             yes: self.yes,
+            allow_wider: self.allow_wider,
             wait: self.wait,
             observation: self.observation,
             output: self.output,

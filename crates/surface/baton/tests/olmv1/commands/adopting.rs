@@ -1,18 +1,25 @@
-//! `baton adopt`: an operator of OLM v0, made of plain objects, goes on under an extension and doesn't notice.
+//! `baton adopt`: an operator of OLM v0, made of plain objects, goes on under an extension and doesn't notice; one that
+//! watches a single namespace goes on watching that one.
 
 use serde_json::{Value, json};
 
 use super::{Chapter, Outcome};
 use crate::bundles::{Contents, definition_name};
+use crate::classic_kinds;
 use crate::conditions::{Says, holds};
 use crate::kubernetes::PATIENCE;
 use crate::reference::Reference;
 
 const NAMESPACE: &str = "classic-operators";
+
+/// The one namespace that the operator watches.
+const WATCHED: &str = "classic-team";
+
 const SERVICE_VERSION: &str = "classic.v1.0.0";
 
 pub(super) async fn what_was_installed_before(mut chapter: Chapter) -> Outcome {
     let made = installed_by_classic(&chapter).await?;
+    chapter.kubernetes().apply(&group(&[NAMESPACE, WATCHED])).await?;
     let running = running(&chapter).await?;
     // It depends on how soon the garbage collector lets go of what the ClusterServiceVersion owned.
     chapter.terminal.passes_over("Retrying: ");
@@ -22,14 +29,25 @@ pub(super) async fn what_was_installed_before(mut chapter: Chapter) -> Outcome {
             "adopt nothing --namespace classic-operators",
             "adopt classic-subscription",
             "adopt unfinished --namespace classic-operators",
+            // What no extension can watch is refused, and so is more than the operator may do now.
             "adopt classic-subscription --namespace classic-operators",
         ])
         .await?;
-    let steps = terminal
+    chapter.kubernetes().apply(&group(&[])).await?;
+    chapter
+        .terminal
+        .types_all(&["adopt classic-subscription --namespace classic-operators --yes"])
+        .await?;
+    chapter.kubernetes().apply(&group(&[WATCHED])).await?;
+    let plan = chapter
+        .terminal
         .types_in_both_forms("adopt classic-subscription --namespace classic-operators")
         .await?;
-    if steps.as_array().is_none_or(|steps| steps.len() < made.len()) {
-        return Err(format!("the plan doesn't have all objects: {steps}"));
+    if plan["steps"]
+        .as_array()
+        .is_none_or(|steps| steps.len() < made.len())
+    {
+        return Err(format!("the plan doesn't have all objects: {plan}"));
     }
     for reference in &made {
         chapter.kubernetes().read(reference).await?;
@@ -73,6 +91,7 @@ pub(super) async fn what_was_installed_before(mut chapter: Chapter) -> Outcome {
     {
         chapter.kubernetes().until_gone(replaced).await?;
     }
+    watches_one_namespace(&chapter).await?;
     let after = self::running(&chapter).await?;
     if after != running {
         return Err(format!("it ran as\n{running:#?}\nand runs as\n{after:#?}"));
@@ -81,38 +100,57 @@ pub(super) async fn what_was_installed_before(mut chapter: Chapter) -> Outcome {
     Ok(())
 }
 
-/// The definitions of OLM v0, as far as this needs them.
-fn classic_kind(plural: &str, kind: &str) -> Value {
+/// What the OperatorGroup of the namespace selects; nothing is everything.
+fn group(namespaces: &[&str]) -> Value {
     json!({
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": format!("{plural}.operators.coreos.com"),
-            "annotations": {"api-approved.kubernetes.io": "unapproved, for a test"}},
-        "spec": {
-            "group": "operators.coreos.com", "scope": "Namespaced",
-            "names": {"kind": kind, "listKind": format!("{kind}List"), "plural": plural, "singular": kind.to_lowercase()},
-            "versions": [{"name": "v1alpha1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
-                "type": "object", "x-kubernetes-preserve-unknown-fields": true,
-            }}}],
-        },
+        "apiVersion": "operators.coreos.com/v1", "kind": "OperatorGroup",
+        "metadata": {"name": "group", "namespace": NAMESPACE},
+        "spec": {"targetNamespaces": namespaces},
     })
+}
+
+/// Fails where the extension lets the operator do in the cluster what it did in one namespace.
+async fn watches_one_namespace(chapter: &Chapter) -> Outcome {
+    let kubernetes = chapter.kubernetes();
+    let extension = kubernetes
+        .read(&Reference::olm("ClusterExtension", "classic"))
+        .await?;
+    let inline = &extension["spec"]["config"]["inline"];
+    if *inline != json!({"watchNamespace": WATCHED}) {
+        return Err(format!("the extension is configured with {inline}"));
+    }
+    let rules = async |kind: &str, namespace: &str| {
+        let rbac = "rbac.authorization.k8s.io/v1";
+        let all = Reference::namespaced(rbac, kind, namespace, "").collection();
+        let (roles, _) = kubernetes.list(&all, "").await?;
+        let named = roles.iter().filter(|role| {
+            let name = role["metadata"]["name"].as_str().unwrap_or_default();
+            name.starts_with(SERVICE_VERSION)
+        });
+        let resources = named.map(|role| role["rules"][0]["resources"][0].clone());
+        Ok::<_, String>(resources.collect::<Vec<_>>())
+    };
+    for (kind, namespace, expected) in [
+        ("ClusterRole", "", json!(["tokenreviews"])),
+        ("Role", WATCHED, json!(["configmaps"])),
+        ("Role", NAMESPACE, json!([])),
+    ] {
+        let found = Value::from(rules(kind, namespace).await?);
+        if found != expected {
+            return Err(format!(
+                "{kind}s in {namespace:?} are about {found}, not about {expected}"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Makes what OLM v0 leaves behind when a Subscription installed the package; returns what that is.
 async fn installed_by_classic(chapter: &Chapter) -> Result<Vec<Reference>, String> {
-    chapter.world.namespace(NAMESPACE).await?;
-    for (plural, kind) in [
-        ("subscriptions", "Subscription"),
-        ("clusterserviceversions", "ClusterServiceVersion"),
-    ] {
-        let definition = classic_kind(plural, kind);
-        let reference = Reference::of(&chapter.kubernetes().apply(&definition).await?);
-        chapter
-            .kubernetes()
-            .until(&reference, |definition| {
-                holds(definition, "Established", "True", "", Says::Anything)
-            })
-            .await?;
+    for namespace in [NAMESPACE, WATCHED] {
+        chapter.world.namespace(namespace).await?;
     }
+    classic_kinds::serve(chapter.kubernetes()).await?;
     let files = Contents::operator().files("classic", "classic", "1.0.0");
     let mut manifests = Vec::new();
     for (path, text) in &files {
@@ -146,11 +184,17 @@ async fn installed_by_classic(chapter: &Chapter) -> Result<Vec<Reference>, Strin
     .await?;
     make(chapter, &subscription("classic-subscription", done)).await?;
     let owner = make(chapter, &service_version).await?;
+    let mut copy = service_version.clone();
+    copy["metadata"]["namespace"] = WATCHED.into();
+    copy["metadata"]["labels"] = json!({"olm.copiedFrom": NAMESPACE});
+    let copy = make(chapter, &copy).await?;
     let mut objects = others;
     objects.extend(made_by_classic(&service_version));
     for mut object in objects {
         if object["kind"] != "CustomResourceDefinition" && !is_of_cluster(&object) {
-            object["metadata"]["namespace"] = NAMESPACE.into();
+            let is_of_copy = object["metadata"]["namespace"] == WATCHED;
+            let owner = if is_of_copy { &copy } else { &owner };
+            object["metadata"]["namespace"] = owner["metadata"]["namespace"].clone();
             object["metadata"]["ownerReferences"] = json!([{
                 "apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion",
                 "name": SERVICE_VERSION, "uid": owner["metadata"]["uid"],
@@ -187,30 +231,43 @@ fn made_by_classic(service_version: &Value) -> Vec<Value> {
     let mut spec = deployment["spec"].clone();
     spec["revisionHistoryLimit"] = 1.into();
     spec["template"]["metadata"]["annotations"] = json!({
-        "olm.operatorGroup": "global", "olm.operatorNamespace": NAMESPACE, "olm.targetNamespaces": "",
+        "olm.operatorGroup": "group", "olm.operatorNamespace": NAMESPACE, "olm.targetNamespaces": WATCHED,
     });
     spec["template"]["spec"]["containers"][0]["env"] =
         json!([{"name": "OPERATOR_CONDITION_NAME", "value": SERVICE_VERSION}]);
     let mut deployment_labels = labels.clone();
     deployment_labels["olm.deployment-spec-hash"] = "3Kq9Xr".into();
     let account = &install["permissions"][0]["serviceAccountName"];
-    let role = format!("{SERVICE_VERSION}-c1a551c");
     let subjects = json!([{"kind": "ServiceAccount", "name": account, "namespace": NAMESPACE}]);
     let rbac = "rbac.authorization.k8s.io/v1";
-    let reference = |kind: &str| json!({"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role});
-    vec![
+    let mut made = vec![
         json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": account}}),
-        json!({"apiVersion": rbac, "kind": "Role", "metadata": {"name": role, "labels": labels},
-            "rules": install["permissions"][0]["rules"]}),
-        json!({"apiVersion": rbac, "kind": "RoleBinding", "metadata": {"name": role, "labels": labels},
-            "roleRef": reference("Role"), "subjects": subjects}),
-        json!({"apiVersion": rbac, "kind": "ClusterRole", "metadata": {"name": role, "labels": labels},
-            "rules": install["clusterPermissions"][0]["rules"]}),
-        json!({"apiVersion": rbac, "kind": "ClusterRoleBinding", "metadata": {"name": role, "labels": labels},
-            "roleRef": reference("ClusterRole"), "subjects": subjects}),
         json!({"apiVersion": "apps/v1", "kind": "Deployment",
             "metadata": {"name": deployment["name"], "labels": deployment_labels}, "spec": spec}),
-    ]
+    ];
+    let mut copied = labels.clone();
+    copied["olm.owner.namespace"] = WATCHED.into();
+    copied["olm.copiedFrom"] = NAMESPACE.into();
+    for (kind, metadata, permissions) in [
+        ("Role", json!({"labels": labels}), "permissions"),
+        (
+            "Role",
+            json!({"labels": copied, "namespace": WATCHED}),
+            "permissions",
+        ),
+        ("ClusterRole", json!({"labels": labels}), "clusterPermissions"),
+    ] {
+        let mut metadata = metadata;
+        let name = format!("{SERVICE_VERSION}-c1a551c");
+        metadata["name"] = name.as_str().into();
+        made.push(json!({"apiVersion": rbac, "kind": kind, "metadata": metadata,
+            "rules": install[permissions][0]["rules"]}));
+        made.push(
+            json!({"apiVersion": rbac, "kind": format!("{kind}Binding"), "metadata": metadata, "subjects": subjects,
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}}),
+        );
+    }
+    made
 }
 
 /// What runs: which objects they are, and how often somebody changed what they ask for.
