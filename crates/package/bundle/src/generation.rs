@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! author's tree ─ project ─► Project ─┬─ watches, options ─► which kinds, versions and names
-//! (watches.yaml, charts, config/)     ├─ permissions (variants, scan, kinds) ─► Derivation, printed and pinned
+//! (watches.yaml, charts, config/)     ├─ chart_check ─► what keeps the charts from working, and what lets it pass
+//!                                     ├─ permissions (variants, scan, kinds) ─► Derivation, printed and pinned
 //!                                     ├─ definition (structural) ─► CustomResourceDefinitions
 //!                                     ├─ service_version (deployment, examples) ─► ClusterServiceVersion
 //!                                     ├─ metadata ─► annotations, Dockerfile
@@ -10,8 +11,9 @@
 //! chart ─ scaffold ─► a new author's tree
 //! ```
 //!
-//! The same tree and options give the same bytes; a bundle's time of creation changes only when something else does.
+//! The same tree and options give the same bytes, whatever was made of it before.
 
+pub mod chart_check;
 mod definition;
 mod deployment;
 mod error;
@@ -26,6 +28,7 @@ pub mod scaffold;
 pub mod scan;
 mod service_version;
 pub mod structural;
+mod trial_render;
 pub mod variants;
 pub mod watches;
 
@@ -40,7 +43,6 @@ pub use project::{ChartSources, Project, Watched};
 pub use scaffold::{NewProject, new_project};
 pub use service_version::in_words;
 
-use crate::files::BundleFiles;
 use definition::Definition;
 use kinds::{Kinds, group_of, version_of};
 use permissions::{Derivation, Reason};
@@ -70,13 +72,8 @@ pub struct GeneratedBundle {
     pub watches_text: String,
 }
 
-/// Makes the bundle of an author's tree. `existing` is the bundle that was made before: where nothing else changed, its
-/// time of creation stays.
-pub fn generate(
-    project: &Project,
-    options: &Options,
-    existing: Option<&BundleFiles>,
-) -> Result<GeneratedBundle, GenerationError> {
+/// Makes the bundle of an author's tree.
+pub fn generate(project: &Project, options: &Options) -> Result<GeneratedBundle, GenerationError> {
     options.check()?;
     let version = options.parsed_version()?;
     let package = options.package.clone().unwrap_or_else(|| project.package.clone());
@@ -137,7 +134,7 @@ pub fn generate(
         kept: &kept,
         derivation: &derivation,
     };
-    let (files, definitions) = files(&parts, existing)?;
+    let (files, definitions) = files(&parts)?;
     let tested = project.scorecard.is_some();
     let mut labels: BTreeMap<String, String> = metadata::core_annotations(&package, options)
         .into_iter()
@@ -195,7 +192,7 @@ fn derive(project: &Project, kept: &Kept<'_>, kinds: &Kinds, renders: usize) -> 
 type Files = BTreeMap<String, Vec<u8>>;
 
 /// Writes every file of the bundle, and the definitions that go beside it.
-fn files(parts: &Parts<'_>, existing: Option<&BundleFiles>) -> Result<(Files, Files), GenerationError> {
+fn files(parts: &Parts<'_>) -> Result<(Files, Files), GenerationError> {
     let (project, options, names) = (parts.project, parts.options, parts.names);
     let mut files = Files::new();
     let mut definitions = Files::new();
@@ -231,22 +228,6 @@ fn files(parts: &Parts<'_>, existing: Option<&BundleFiles>) -> Result<(Files, Fi
     files.insert("metadata/annotations.yaml".to_owned(), annotations.into_bytes());
 
     let path = format!("manifests/{}.clusterserviceversion.yaml", names.package);
-    if let Some(existing) = existing
-        && let Some(before) = existing.get(&path)
-        && let Some(created_at) = created_at(before)
-    {
-        files.insert(
-            path.clone(),
-            written(&path, &parts.service_version(&created_at)?)?,
-        );
-        let same = files
-            .iter()
-            .map(|(path, bytes)| (path.as_str(), bytes.as_slice()))
-            .eq(existing.iter());
-        if same {
-            return Ok((files, definitions));
-        }
-    }
     // A time beyond the calendar is a slip of the caller's clock; the calendar's start is as good as any.
     let created_at = jiff::Timestamp::from_second(options.created_at).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
     files.insert(
@@ -254,16 +235,6 @@ fn files(parts: &Parts<'_>, existing: Option<&BundleFiles>) -> Result<(Files, Fi
         written(&path, &parts.service_version(&created_at.to_string())?)?,
     );
     Ok((files, definitions))
-}
-
-fn created_at(service_version: &[u8]) -> Option<String> {
-    let object = goyaml::to_value(service_version).ok()?;
-    Some(
-        object
-            .pointer("/metadata/annotations/createdAt")?
-            .as_str()?
-            .to_owned(),
-    )
 }
 
 fn written(file: &str, object: &Value) -> Result<Vec<u8>, GenerationError> {

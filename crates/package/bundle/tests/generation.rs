@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bundle::files::BundleFiles;
+use bundle::generation::chart_check::{self, ChartReport};
 use bundle::generation::kinds::{Kinds, group_of};
 use bundle::generation::operator_image::{OperatorImage, OperatorImageError, bundle_image};
-use bundle::generation::permissions::{Derivation, PolicyRule};
+use bundle::generation::permissions::Derivation;
 use bundle::generation::structural::{structural, violations};
 use bundle::generation::{
     ChartSources, Definitions, GeneratedBundle, GenerationError, NewProject, Options, Project, generate,
@@ -78,7 +79,7 @@ fn complaints(generated: &GeneratedBundle) -> Vec<String> {
 
 #[test]
 fn the_examples_bundle_is_this_one() {
-    let generated = generate(&project(), &options("2.0.0"), None).expect("a bundle");
+    let generated = generate(&project(), &options("2.0.0")).expect("a bundle");
     let mut text = String::new();
     for (path, bytes) in &generated.files {
         write!(text, "=== {path}\n{}", String::from_utf8_lossy(bytes)).expect("memory");
@@ -102,7 +103,7 @@ fn every_version_of_the_example_passes_every_validator() {
             ..ChartSources::default()
         };
         let project = Project::read(&example(), &sources).expect("the example");
-        let generated = generate(&project, &options(version), None).expect("a bundle");
+        let generated = generate(&project, &options(version)).expect("a bundle");
         assert_eq!(generated.name, format!("inference-stack-operator.v{version}"));
         assert_eq!(complaints(&generated), Vec::<String>::new(), "{version}");
         let label = format!("operatorVersion: v{}", &version[..1]);
@@ -117,7 +118,7 @@ fn every_version_of_the_example_passes_every_validator() {
 
 #[test]
 fn what_the_example_can_create_is_allowed() {
-    let generated = generate(&project(), &options("2.0.0"), None).expect("a bundle");
+    let generated = generate(&project(), &options("2.0.0")).expect("a bundle");
     let text = generated.derivation.to_string();
     for subject in [
         "ingresses.networking.k8s.io",
@@ -138,29 +139,19 @@ fn what_the_example_can_create_is_allowed() {
 }
 
 #[test]
-fn the_time_of_creation_changes_only_with_something_else() {
-    let first = generate(&project(), &options("2.0.0"), None).expect("a bundle");
+fn the_time_of_creation_is_what_the_options_say() {
     let later = Options {
         created_at: NEW_YEAR + 1_000,
         ..options("2.0.0")
     };
-    let again = generate(&project(), &later, Some(&as_files(&first))).expect("a bundle");
-    assert_eq!(first.files, again.files);
-    let created_at = |generated: &GeneratedBundle| {
-        service_version(generated)["metadata"]["annotations"]["createdAt"]
-            .as_str()
-            .map(str::to_owned)
-    };
-    assert_eq!(created_at(&again).as_deref(), Some("2026-01-01T00:00:00Z"));
-    let mut changed = project();
-    changed.rules.push(PolicyRule {
-        api_groups: vec![String::new()],
-        resources: vec!["nodes".to_owned()],
-        verbs: vec!["get".to_owned()],
-        ..PolicyRule::default()
-    });
-    let changed = generate(&changed, &later, Some(&as_files(&first))).expect("a bundle");
-    assert_eq!(created_at(&changed).as_deref(), Some("2026-01-01T00:16:40Z"));
+    for (options, expected) in [
+        (options("2.0.0"), "2026-01-01T00:00:00Z"),
+        (later, "2026-01-01T00:16:40Z"),
+    ] {
+        let generated = generate(&project(), &options).expect("a bundle");
+        let created_at = service_version(&generated)["metadata"]["annotations"]["createdAt"].clone();
+        assert_eq!(created_at, expected);
+    }
 }
 
 #[test]
@@ -169,7 +160,7 @@ fn definitions_can_go_beside_the_bundle() {
         definitions: Definitions::Separate,
         ..options("2.0.0")
     };
-    let generated = generate(&project(), &separate, None).expect("a bundle");
+    let generated = generate(&project(), &separate).expect("a bundle");
     assert_eq!(
         generated.definitions.keys().collect::<Vec<_>>(),
         ["models.example.com_inferencestacks.yaml"]
@@ -182,11 +173,7 @@ fn definitions_can_go_beside_the_bundle() {
 
 #[test]
 fn a_slip_is_refused_with_the_next_step() {
-    let refused = |options: &Options| {
-        generate(&project(), options, None)
-            .expect_err("a slip")
-            .to_string()
-    };
+    let refused = |options: &Options| generate(&project(), options).expect_err("a slip").to_string();
     let mut said = Vec::new();
     for version in ["v2.0.0", "2.0", "2.0.0+7", ""] {
         said.push(refused(&options(version)));
@@ -212,7 +199,7 @@ fn a_slip_is_refused_with_the_next_step() {
     let mut pinned = project();
     pinned.pinned_permissions =
         Some(b"rules:\n- apiGroups: [\"\"]\n  resources: [pods]\n  verbs: [get]\n".to_vec());
-    let error = generate(&pinned, &options("2.0.0"), None).expect_err("other permissions");
+    let error = generate(&pinned, &options("2.0.0")).expect_err("other permissions");
     assert!(matches!(error, GenerationError::Permissions(_)));
     said.push(error.to_string());
     insta::assert_snapshot!("slips", said.join("\n\n"));
@@ -220,9 +207,9 @@ fn a_slip_is_refused_with_the_next_step() {
         update_permissions: true,
         ..options("2.0.0")
     };
-    let accepted = generate(&pinned, &accepted, None).expect("a bundle");
+    let accepted = generate(&pinned, &accepted).expect("a bundle");
     pinned.pinned_permissions = Some(accepted.permissions_file.into_bytes());
-    generate(&pinned, &options("2.0.0"), None).expect("the pinned permissions");
+    generate(&pinned, &options("2.0.0")).expect("the pinned permissions");
 }
 
 #[test]
@@ -239,7 +226,7 @@ fn an_authors_definition_wins_and_must_serve_the_version() {
     )
     .expect("JSON");
     project.definitions = vec![("config/crd/bases/stacks.yaml".to_owned(), definition.clone())];
-    let generated = generate(&project, &options("2.0.0"), None).expect("a bundle");
+    let generated = generate(&project, &options("2.0.0")).expect("a bundle");
     assert!(
         generated
             .files
@@ -252,7 +239,7 @@ fn an_authors_definition_wins_and_must_serve_the_version() {
             .contains("  stacks/status.models.example.com: ")
     );
     project.definitions[0].1["spec"]["versions"][0]["name"] = "v1".into();
-    let error = generate(&project, &options("2.0.0"), None)
+    let error = generate(&project, &options("2.0.0"))
         .expect_err("another version")
         .to_string();
     assert!(
@@ -269,7 +256,7 @@ fn an_authors_deployment_keeps_what_it_says() {
     )
     .expect("YAML");
     project.deployment = Some(("config/manager/manager.yaml".to_owned(), deployment));
-    let generated = generate(&project, &options("2.0.0"), None).expect("a bundle");
+    let generated = generate(&project, &options("2.0.0")).expect("a bundle");
     let spec = service_version(&generated)["spec"]["install"]["spec"]["deployments"][0]["spec"].clone();
     assert_eq!(spec["replicas"], 2);
     let container = &spec["template"]["spec"]["containers"][0];
@@ -307,7 +294,7 @@ fn a_new_tree_is_complete() {
     insta::assert_debug_snapshot!("new_tree", own);
     insta::assert_snapshot!("new_makefile", String::from_utf8_lossy(&files["Makefile"]));
     let project = Project::read(folder.path(), &ChartSources::default()).expect("the new tree");
-    let generated = generate(&project, &options("0.1.0"), None).expect("a bundle");
+    let generated = generate(&project, &options("0.1.0")).expect("a bundle");
     // The picture is the one thing that no chart brings along.
     let said: Vec<String> = complaints(&generated)
         .into_iter()
@@ -332,7 +319,7 @@ fn program(folder: &Path, machine: u8) -> PathBuf {
 fn images_hold_the_program_the_chart_and_the_watches_and_are_the_same_each_time() {
     let folder = tempfile::tempdir().expect("a directory");
     let project = project();
-    let generated = generate(&project, &options("2.0.0"), None).expect("a bundle");
+    let generated = generate(&project, &options("2.0.0")).expect("a bundle");
     let binaries = BTreeMap::from([
         ("amd64".to_owned(), program(folder.path(), 62)),
         ("arm64".to_owned(), program(folder.path(), 183)),
@@ -362,6 +349,93 @@ fn images_hold_the_program_the_chart_and_the_watches_and_are_the_same_each_time(
         OperatorImage::new(&project, &generated, BTreeMap::new()),
         Err(OperatorImageError::NoBinary)
     ));
+}
+
+#[test]
+fn every_version_of_the_example_has_a_chart_that_works() {
+    for chart in ["versions/1.0.0/chart", "versions/1.1.0/chart", "chart"] {
+        let sources = ChartSources {
+            only: Some(example().join(chart)),
+            ..ChartSources::default()
+        };
+        let project = Project::read(&example(), &sources).expect("the example");
+        assert_eq!(
+            chart_check::check(&project, &[]),
+            ChartReport::default(),
+            "{chart}"
+        );
+    }
+}
+
+#[test]
+fn the_users_tree_has_a_chart_that_works() {
+    let Some(folder) = corpus::open("users-tree") else {
+        return;
+    };
+    let folder = folder.join("users-tree");
+    let sources = ChartSources {
+        only: Some(folder.join("charts/inference-stack")),
+        ..ChartSources::default()
+    };
+    let project = Project::read(&folder.join("operator-lifecycle-manager"), &sources).expect("the tree");
+    assert_eq!(project.samples.len(), 1);
+    assert_eq!(chart_check::check(&project, &[]).faults, Vec::new());
+}
+
+/// What Helm's linter says against charts that Helm renders all the same.
+const LINTED: [&str; 3] = [
+    "chart metadata is missing these dependencies",
+    "apiVersion is required",
+    "dependencies are not valid in the Chart file with apiVersion 'v1'",
+];
+
+#[test]
+fn what_helm_renders_of_real_charts_has_no_faults() {
+    let Some(folder) = corpus::open("helm-charts") else {
+        return;
+    };
+    let mut names: Vec<String> = fs::read_dir(folder.join("charts"))
+        .expect("charts")
+        .map(|entry| {
+            entry
+                .expect("an entry")
+                .file_name()
+                .to_string_lossy()
+                .into_owned()
+        })
+        .filter(|name| folder.join("golden").join(format!("{name}.yaml")).is_file())
+        .collect();
+    names.sort();
+    let next = AtomicUsize::new(0);
+    let found = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                while let Some(name) = names.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let tree = tempfile::tempdir().expect("a folder");
+                    let watches = "- {group: example.com, version: v1, kind: Demo, chart: chart}\n";
+                    fs::write(tree.path().join("watches.yaml"), watches).expect("a file");
+                    let sources = ChartSources {
+                        only: Some(folder.join("charts").join(name)),
+                        ..ChartSources::default()
+                    };
+                    let Ok(project) = Project::read(tree.path(), &sources) else {
+                        continue;
+                    };
+                    let faults = chart_check::check(&project, &[]).faults.into_iter();
+                    found.lock().expect("no panic").extend(
+                        faults
+                            .map(|fault| (name.clone(), format!("{}: {}", fault.check.name(), fault.cause))),
+                    );
+                }
+            });
+        }
+    });
+    assert!(names.len() > 200, "only {} charts", names.len());
+    let mut unexpected = found.into_inner().expect("no panic");
+    unexpected.retain(|(_, fault)| !LINTED.iter().any(|words| fault.contains(words)));
+    unexpected.sort();
+    assert!(unexpected.is_empty(), "{unexpected:#?}");
 }
 
 #[test]

@@ -38,7 +38,7 @@ pub enum GenerationError {
         cause: String,
     },
     /// A chart that `watches.yaml` names can't be loaded.
-    #[error("watches.yaml: chart {chart:?} of kind {kind} cannot be loaded from {}: {cause}; put the chart there, or name its directory with --chart", path.display())]
+    #[error("watches.yaml: chart {chart:?} of kind {kind} cannot be loaded from {}: {cause}; {advice}", path.display())]
     Chart {
         /// The chart, as the watch names it.
         chart: String,
@@ -48,6 +48,8 @@ pub enum GenerationError {
         path: PathBuf,
         /// Why.
         cause: String,
+        /// What to do.
+        advice: &'static str,
     },
     /// The tree has no `watches.yaml`.
     #[error("{} has no watches.yaml, so it is no operator's tree; `baton init --chart CHART` makes one", path.display())]

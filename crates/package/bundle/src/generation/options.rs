@@ -32,7 +32,8 @@ pub struct Options {
     pub definitions: Definitions,
     /// The architectures that the operator's image is built for.
     pub architectures: Vec<String>,
-    /// When the bundle was made, in seconds since 1970, for the case that it changed: `SOURCE_DATE_EPOCH` or now.
+    /// When the bundle says that it was made, in seconds since 1970. A time that follows from the tree, and not from the
+    /// clock, makes the same bundle of the same tree.
     pub created_at: i64,
     /// Whether pinned permissions may change.
     pub update_permissions: bool,

@@ -55,6 +55,8 @@ pub struct Project {
 pub struct Watched {
     /// The entry of `watches.yaml`.
     pub watch: Watch,
+    /// Where the chart was found: a directory or an archive.
+    pub path: PathBuf,
     /// The chart, loaded.
     pub chart: Arc<Chart>,
     /// The chart's archive, where the watch names one instead of a directory.
@@ -149,6 +151,11 @@ fn load(directory: &Path, watch: Watch, charts: &ChartSources) -> Result<Watched
         kind: watch.kind.clone(),
         path: path.clone(),
         cause,
+        advice: if path.exists() {
+            "correct it, or name another one with --chart"
+        } else {
+            "put the chart there, or name its directory with --chart"
+        },
     };
     let leads_out = Path::new(&watch.chart).components().any(|part| {
         !matches!(
@@ -174,6 +181,7 @@ fn load(directory: &Path, watch: Watch, charts: &ChartSources) -> Result<Watched
     };
     Ok(Watched {
         watch,
+        path,
         chart,
         archive,
     })

@@ -7,6 +7,7 @@ use goyaml::json::{self, Escape};
 use serde::Serialize;
 
 use super::finding::Outcome;
+use crate::generation::chart_check::{ChartCheck, ChartCheckError, ChartReport};
 
 /// How a line is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -79,6 +80,33 @@ impl Report {
                 }
             }
         }
+    }
+
+    /// Takes in what was found in the charts of the operator: faults that are allowed count as warnings.
+    ///
+    /// # Errors
+    ///
+    /// When something is allowed that isn't the case.
+    pub fn extend_with_charts(
+        &mut self,
+        charts: &ChartReport,
+        allowed: &[ChartCheck],
+    ) -> Result<(), ChartCheckError> {
+        let (passing, stopping) = match charts.admit(allowed) {
+            Ok(passing) => (passing, Vec::new()),
+            Err(ChartCheckError::Unusable(faults)) => (Vec::new(), faults),
+            Err(error) => return Err(error),
+        };
+        for warning in &charts.warnings {
+            self.push(OutputLevel::Warning, format!("chart: {warning}"));
+        }
+        for fault in passing {
+            self.push(OutputLevel::Warning, format!("allowed: {fault}"));
+        }
+        for fault in stopping {
+            self.push(OutputLevel::Error, format!("chart: {fault}"));
+        }
+        Ok(())
     }
 
     /// Whether nothing must be corrected; decides the exit code, 0 or 1.

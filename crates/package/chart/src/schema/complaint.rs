@@ -40,6 +40,17 @@ impl Complaint {
         json_pointer(&self.path)
     }
 
+    /// Whether all that is wrong is that something is missing which must be there: by such a rule an author says that users
+    /// have to decide, and not that a value is bad.
+    pub fn asks_for_more(&self) -> bool {
+        if self.causes.is_empty() {
+            let words = &self.description;
+            words.starts_with("missing propert") || words.ends_with(" is required")
+        } else {
+            self.causes.iter().all(Self::asks_for_more)
+        }
+    }
+
     /// The value's name below `root`, as Kubernetes names fields: `spec.replicas`.
     pub fn field_below(&self, root: &str) -> String {
         field_name(root, &self.path)

@@ -1,6 +1,8 @@
 //! `baton bundle`: a chart made into an operator's bundle, checked, built into images and published.
 
 pub(crate) mod build;
+mod charts;
+mod creation_time;
 mod generate;
 pub(crate) mod project;
 pub(crate) mod publication;

@@ -5,6 +5,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 
 use bundle::files::BundleFiles;
+use bundle::generation::chart_check::ChartCheck;
 use bundle::validation::{self, OptionalValues, OutputLevel, Selection};
 use catalog::template::{Compatibility, Template};
 use catalog::{diff, writing};
@@ -82,11 +83,22 @@ impl Publish {
             )));
         }
         let images = Images::open(&self.images, PolicySource::Optional, terminal.bars())?;
+        // One flag for all that may be let through: checks of the chart, images, and what is in catalogs.
+        let checks: Vec<ChartCheck> = self
+            .guard
+            .allow
+            .iter()
+            .filter_map(|name| ChartCheck::named(name))
+            .collect();
+        let mut allow = self.guard.allow.clone();
+        allow.retain(|name| ChartCheck::named(name).is_none());
         let built = OperatorImages::build(
             &self.project,
             &self.operator_binaries,
             reach(self.for_this_machine),
+            checks,
             &images,
+            terminal,
         )?;
         check_bundle(&built, terminal)?;
         runtime::block_on(async {
@@ -94,7 +106,7 @@ impl Publish {
                 digest_of(&built.operator.descriptor)?,
                 digest_of(&built.bundle.descriptor)?,
             );
-            let allow = &self.guard.allow;
+            let allow = &allow;
             let operator_plan = publication::decide(&images, &operator_name, operator, allow).await?;
             let bundle_plan = publication::decide(&images, &bundle_name, bundle, allow).await?;
             let is_image = |name: &&String| name.contains('/');

@@ -2,6 +2,7 @@
 //! wrong on the way. Whatever goes wrong, what was published before is there afterwards, to the byte.
 
 mod archives;
+mod charts;
 mod faults;
 mod guard;
 mod peers;

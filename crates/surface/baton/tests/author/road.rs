@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, SystemTime};
 
 use crate::peers;
 use crate::registries::{Debian, Embedded, Registry};
@@ -191,32 +193,122 @@ fn the_same_tree_gives_the_same_images() {
     assert_eq!(digests(), first);
 }
 
+const SERVICE_VERSION: &str = "bundle/manifests/inference-stack-operator.clusterserviceversion.yaml";
+
+/// Runs a command as on a machine on which nobody says when it is.
+fn succeeds_without_a_given_time(author: &Author, arguments: &[String]) -> String {
+    let mut command = author.command(arguments);
+    let output = command.env_remove("SOURCE_DATE_EPOCH").output();
+    let output = output.expect("the program runs");
+    assert!(output.status.success(), "{}", author.describe(arguments, &output));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// The steps of `make bundle-build`: what they print, and the time that the bundle has then.
+fn makes_a_bundle(author: &Author) -> (String, String) {
+    let words = |words: [&str; 2]| words.map(str::to_owned).to_vec();
+    let run = |arguments: Vec<String>| succeeds_without_a_given_time(author, &arguments);
+    run([words(["bundle", "generate"]), author.version_flags("2.0.0")].concat());
+    run([words(["bundle", "validate"]), vec!["bundle".to_owned()]].concat());
+    let built = run([words(["bundle", "build"]), author.build_flags("2.0.0")].concat());
+    let made = author.read(SERVICE_VERSION);
+    let created_at = made.lines().find(|line| line.contains("createdAt: "));
+    (built, created_at.expect("a time").trim().to_owned())
+}
+
+fn changes_at(path: &Path, seconds: u64) {
+    let file = fs::File::open(path).expect("a file");
+    file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))
+        .expect("another time");
+}
+
 #[test]
-fn the_time_of_a_bundle_changes_only_with_its_content() {
-    const SERVICE_VERSION: &str = "bundle/manifests/inference-stack-operator.clusterserviceversion.yaml";
+fn a_bundle_is_as_old_as_the_newest_file_that_it_is_made_of() {
+    let registry = Embedded::start();
+    let author = Author::new(registry.address());
+    for file in author.everything() {
+        changes_at(&author.beside(&file), 1_000_000_000);
+    }
+    changes_at(&author.path("chart/values.yaml"), 1_700_000_000);
+    let (built, created_at) = makes_a_bundle(&author);
+    assert_eq!(created_at, "createdAt: \"2023-11-14T22:13:20Z\"");
+    let push = [
+        "bundle",
+        "push",
+        &author.operator("2.0.0"),
+        &author.bundle("2.0.0"),
+    ]
+    .map(str::to_owned);
+    succeeds_without_a_given_time(&author, &push);
+
+    // What was made of the tree meanwhile is newer, and so is what says something about it.
+    author.write("README.md", "Hello\n");
+    changes_at(&author.path("chart/Chart.yaml"), 1_600_000_000);
+    assert_eq!(makes_a_bundle(&author), (built, created_at));
+    let told = succeeds_without_a_given_time(&author, &push);
+    assert_eq!(told.matches("(was published already)").count(), 2, "{told}");
+}
+
+#[test]
+fn a_bundle_is_as_old_as_the_newest_commit_of_what_it_is_made_of() {
+    if !peers::is_installed("git") {
+        return;
+    }
+    let author = Author::new("registry.example.com");
+    let git = |arguments: &[&str], time: &str| {
+        let mut command = Command::new("git");
+        for setting in ["user.name=A", "user.email=a@example.com", "commit.gpgsign=false"] {
+            command.args(["-c", setting]);
+        }
+        command.args(arguments);
+        let mut command = author.at_home(command);
+        let output = command
+            .env("GIT_COMMITTER_DATE", time)
+            .output()
+            .expect("git runs");
+        assert!(output.status.success(), "{}", author.describe(arguments, &output));
+    };
+    git(&["init", "--quiet"], "");
+    // Nothing is committed: the newest file counts.
+    for file in author.everything() {
+        if file.starts_with("tree/") && !file.contains("/.git/") {
+            changes_at(&author.beside(&file), 1_000_000_000);
+        }
+    }
+    assert_eq!(makes_a_bundle(&author).1, "createdAt: \"2001-09-09T01:46:40Z\"");
+    git(&["add", "--all"], "");
+    git(&["commit", "--quiet", "--message", "Begin"], "1500000000 +0000");
+    let (built, created_at) = makes_a_bundle(&author);
+    assert_eq!(created_at, "createdAt: \"2017-07-14T02:40:00Z\"");
+
+    // A fresh clone has other times of files, and a commit of something else makes no other bundle.
+    changes_at(&author.path("chart/values.yaml"), 1_800_000_000);
+    author.write("README.md", "Hello\n");
+    git(&["add", "--all"], "");
+    git(&["commit", "--quiet", "--message", "Explain"], "1600000000 +0000");
+    fs::remove_dir_all(author.path("bundle")).expect("removed");
+    assert_eq!(makes_a_bundle(&author), (built, created_at));
+
+    author.replace("chart/values.yaml", "replicaCount: 2\n", "replicaCount: 3\n");
+    git(&["add", "--all"], "");
+    git(&["commit", "--quiet", "--message", "Grow"], "1700000000 +0000");
+    assert_eq!(makes_a_bundle(&author).1, "createdAt: \"2023-11-14T22:13:20Z\"");
+}
+
+#[test]
+fn the_time_of_a_bundle_can_be_given() {
     let author = Author::new("registry.example.com");
     let mut generate = vec!["bundle".to_owned(), "generate".to_owned()];
     generate.extend(author.version_flags("2.0.0"));
     author.succeeds(&generate);
     let made = author.read(SERVICE_VERSION);
     assert!(made.contains("createdAt: \"2025-05-01T00:00:00Z\""), "{made}");
-    let later = |author: &Author| {
-        let mut command = author.command(&generate);
-        command.env("SOURCE_DATE_EPOCH", "1764547200");
-        assert!(command.output().expect("the program runs").status.success());
-        author.read(SERVICE_VERSION)
-    };
-    assert_eq!(later(&author), made);
-    author.replace(
-        "config/manifests/bases/inference-stack-operator.clusterserviceversion.yaml",
-        "displayName: ",
-        "displayName: Our ",
-    );
-    let changed = later(&author);
-    assert!(
-        changed.contains("createdAt: \"2025-12-01T00:00:00Z\""),
-        "{changed}"
-    );
+    // What lies in the tree from before doesn't count: another machine hasn't got it.
+    let mut command = author.command(&generate);
+    command.env("SOURCE_DATE_EPOCH", "1764547200");
+    assert!(command.output().expect("the program runs").status.success());
+    let made = author.read(SERVICE_VERSION);
+    assert!(made.contains("createdAt: \"2025-12-01T00:00:00Z\""), "{made}");
 }
 
 #[test]

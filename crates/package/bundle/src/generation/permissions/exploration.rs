@@ -1,10 +1,8 @@
 //! A chart rendered in many ways, to see what it creates.
 
-use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
 use chart::Chart;
 use chart::capabilities::Capabilities;
@@ -12,12 +10,11 @@ use chart::engine::{Engine, Operation, ReleaseContext};
 use chart::host::{Host, NoCluster};
 use chart::installation::{self, InstallationRequest};
 use chart::manifest::HookEvent;
-use chart::source::{SeededSource, Source};
+use chart::source::Source;
 use chart::values::Table;
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
 
-use super::super::kinds::{Kinds, WELL_KNOWN_API_VERSIONS};
+use super::super::kinds::Kinds;
+use super::super::trial_render::{RepeatableSource, with_well_known_operators};
 use super::super::variants::{Variant, variants};
 use super::{Derivation, Reason};
 
@@ -43,45 +40,6 @@ pub struct FailedRender {
     pub setting: String,
     /// The first line of the error.
     pub cause: String,
-}
-
-/// Time that stands still and chance that repeats, with each size of key made only once: keys are slow to make.
-struct Repeated {
-    seeded: SeededSource,
-    keys: RefCell<HashMap<u32, Vec<u8>>>,
-    dsa_key: RefCell<Option<Vec<u8>>>,
-}
-
-impl Source for Repeated {
-    fn now(&self) -> Timestamp {
-        self.seeded.now()
-    }
-
-    fn elapsed(&self) -> Duration {
-        Duration::ZERO
-    }
-
-    fn local_zone(&self) -> TimeZone {
-        TimeZone::UTC
-    }
-
-    fn random_bytes(&self, buffer: &mut [u8]) {
-        self.seeded.random_bytes(buffer);
-    }
-
-    fn rsa_private_key(&self, bits: u32) -> Vec<u8> {
-        // What a chart does with a key doesn't depend on its size, and the largest take seconds.
-        let bits = bits.min(1024);
-        let mut keys = self.keys.borrow_mut();
-        keys.entry(bits)
-            .or_insert_with(|| self.seeded.rsa_private_key(bits))
-            .clone()
-    }
-
-    fn dsa_private_key(&self) -> Vec<u8> {
-        let mut key = self.dsa_key.borrow_mut();
-        key.get_or_insert_with(|| self.seeded.dsa_private_key()).clone()
-    }
 }
 
 /// Adds the kinds that a chart and its subcharts define in `crds/`.
@@ -122,15 +80,9 @@ pub(super) fn explore(
         derivation.add_object(definition, kinds, file, "", Reason::Definition(file.to_owned()));
     });
     let engine = Engine::new().with_max_steps(MAXIMUM_STEPS);
-    let source: Rc<dyn Source> = Rc::new(Repeated {
-        seeded: SeededSource::from_number(0, Timestamp::UNIX_EPOCH),
-        keys: RefCell::default(),
-        dsa_key: RefCell::default(),
-    });
+    let source: Rc<dyn Source> = Rc::new(RepeatableSource::default());
     let plain = Capabilities::default();
-    let mut able = plain.clone();
-    able.api_versions
-        .extend(WELL_KNOWN_API_VERSIONS.iter().map(ToString::to_string));
+    let able = with_well_known_operators();
     // What one template has shown once it need not be shown again: the same document is told apart by its bytes.
     let mut seen = BTreeSet::new();
     let mut render = |variant: &Variant, capabilities: &Capabilities| -> bool {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use bundle::generation::GeneratedBundle;
+use bundle::generation::chart_check::ChartCheck;
 use bundle::generation::operator_image::{OperatorImage, bundle_image};
 use clap::Args;
 use image::attachment::Material;
@@ -12,6 +13,7 @@ use image::policy::PolicySource;
 use image::reference::Reference;
 use serde_json::{Value, json};
 
+use super::charts::ChartCheckFlags;
 use super::project::ProjectFlags;
 use crate::attestations::{self, Attestation};
 use crate::binaries::{Binaries, Reach};
@@ -36,6 +38,8 @@ pub(crate) struct Build {
     #[arg(long)]
     for_this_machine: bool,
     #[command(flatten)]
+    chart: ChartCheckFlags,
+    #[command(flatten)]
     built: BuiltImagesFlags,
     #[command(flatten)]
     images: ImageFlags,
@@ -52,7 +56,9 @@ impl Build {
             &self.project,
             &self.binaries,
             reach(self.for_this_machine),
+            self.chart.allowed()?,
             &images,
+            terminal,
         )?;
         self.project.write_if_changed(&built.generated)?;
         terminal.print(self.built.keep(&images, &built.operator, &operator)?.as_bytes())?;
@@ -79,6 +85,8 @@ pub(crate) struct OperatorImages {
     programs: BTreeMap<String, PathBuf>,
     /// The charts that the operator has.
     charts: Vec<Material>,
+    /// The checks of the charts that were allowed to fail, and did.
+    allowed: Vec<ChartCheck>,
 }
 
 impl OperatorImages {
@@ -87,14 +95,16 @@ impl OperatorImages {
         project: &ProjectFlags,
         binaries: &[String],
         reach: Reach,
+        allowed: Vec<ChartCheck>,
         images: &Images,
+        terminal: &mut Terminal,
     ) -> Result<Self, Failure> {
         let binaries = Binaries::parse_or_own(binaries, reach)?;
         let architectures = binaries
             .iter()
             .map(|(architecture, _)| architecture.to_owned())
             .collect();
-        let generated = project.generate(architectures)?;
+        let generated = project.generate(architectures, allowed, terminal)?;
         let paths: BTreeMap<String, PathBuf> = binaries
             .iter()
             .map(|(architecture, path)| (architecture.to_owned(), path.to_owned()))
@@ -109,6 +119,7 @@ impl OperatorImages {
             generated: generated.bundle,
             programs: paths,
             charts,
+            allowed: generated.allowed,
         })
     }
 
@@ -148,6 +159,11 @@ impl OperatorImages {
     }
 
     fn parameters(&self) -> Value {
-        json!({"bundle": self.generated.name, "package": self.generated.package})
+        let mut parameters = json!({"bundle": self.generated.name, "package": self.generated.package});
+        if !self.allowed.is_empty() {
+            let names: Vec<&str> = self.allowed.iter().map(|check| check.name()).collect();
+            parameters["allowed"] = json!(names);
+        }
+        parameters
     }
 }

@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use super::charts::ChartCheckFlags;
 use super::project::ProjectFlags;
 use crate::failure::Failure;
 use crate::terminal::Terminal;
@@ -20,11 +21,16 @@ pub(crate) struct Generate {
     /// Write bundle.Dockerfile too, for those who build with a container tool
     #[arg(long)]
     dockerfile: bool,
+    #[command(flatten)]
+    chart: ChartCheckFlags,
 }
 
 impl Generate {
     pub(super) fn run(self, terminal: &mut Terminal) -> Result<(), Failure> {
-        let generated = self.project.generate(Vec::new())?.bundle;
+        let generated = self
+            .project
+            .generate(Vec::new(), self.chart.allowed()?, terminal)?
+            .bundle;
         if self.explain_permissions {
             terminal.print(generated.derivation.to_string().as_bytes())?;
         }

@@ -3,12 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use bundle::files::BundleFiles;
+use bundle::generation::chart_check::{self, ChartCheck};
 use bundle::generation::permissions::PERMISSIONS_FILE;
 use bundle::generation::{self, ChartSources, Definitions, GeneratedBundle, NameSuffix, Options, Project};
 use clap::Args;
 
+use super::{charts, creation_time};
 use crate::arguments::comma_separated;
 use crate::failure::Failure;
+use crate::terminal::Terminal;
 use crate::written_files;
 
 /// Which version of the operator is made, and of what.
@@ -53,10 +56,12 @@ pub(crate) struct ProjectFlags {
     output_dir: PathBuf,
 }
 
-/// A tree that was read, and the bundle that comes of it.
+/// A tree that was read and whose charts work, and the bundle that comes of it.
 pub(crate) struct Generated {
     pub(crate) project: Project,
     pub(crate) bundle: GeneratedBundle,
+    /// The checks of the charts that were allowed to fail, and did.
+    pub(crate) allowed: Vec<ChartCheck>,
 }
 
 impl ProjectFlags {
@@ -70,9 +75,16 @@ impl ProjectFlags {
         self.directory.join(path)
     }
 
-    /// Reads the tree and makes the bundle, without writing anything.
-    pub(crate) fn generate(&self, architectures: Vec<String>) -> Result<Generated, Failure> {
-        let project = Project::read(&self.directory, &self.chart_sources())?;
+    /// Reads the tree, checks its charts and makes the bundle, without writing anything.
+    pub(crate) fn generate(
+        &self,
+        architectures: Vec<String>,
+        allowed: Vec<ChartCheck>,
+        terminal: &mut Terminal,
+    ) -> Result<Generated, Failure> {
+        let project = Project::read(&self.directory, &chart_sources(&self.charts))?;
+        let report = chart_check::check(&project, &[]);
+        charts::admit(&report, &allowed, terminal)?;
         let mut options = Options::new(&self.version, &self.image);
         options.definition_version.clone_from(&self.crd_version);
         options.package.clone_from(&self.package);
@@ -89,26 +101,14 @@ impl ProjectFlags {
             options.definitions = Definitions::Separate;
         }
         options.architectures = architectures;
-        options.created_at = creation_time()?;
+        options.created_at = creation_time::of(&self.directory, &project, terminal)?;
         options.update_permissions = self.update_permissions;
-        let directory = self.bundle_directory();
-        let existing = directory
-            .is_dir()
-            .then(|| BundleFiles::read_directory(&directory))
-            .transpose()?;
-        let bundle = generation::generate(&project, &options, existing.as_ref())?;
-        Ok(Generated { project, bundle })
-    }
-
-    fn chart_sources(&self) -> ChartSources {
-        let mut sources = ChartSources::default();
-        for chart in &self.charts {
-            match chart.split_once('=') {
-                Some((name, path)) => drop(sources.by_name.insert(name.to_owned(), PathBuf::from(path))),
-                None => sources.only = Some(PathBuf::from(chart)),
-            }
-        }
-        sources
+        let bundle = generation::generate(&project, &options)?;
+        Ok(Generated {
+            project,
+            bundle,
+            allowed,
+        })
     }
 
     /// Writes the bundle, unless the one in the tree is the same already.
@@ -172,14 +172,14 @@ impl ProjectFlags {
     }
 }
 
-/// When a bundle that changed was made: what the build's surroundings say, or else now.
-fn creation_time() -> Result<i64, Failure> {
-    match std::env::var("SOURCE_DATE_EPOCH") {
-        Ok(text) => text.parse().map_err(|_| {
-            Failure::new(format!(
-                "SOURCE_DATE_EPOCH is {text:?}; it must be a number of seconds since 1970"
-            ))
-        }),
-        Err(_) => Ok(jiff::Timestamp::now().as_second()),
+/// Where charts are, from `DIRECTORY` and `NAME=DIRECTORY`.
+pub(super) fn chart_sources(words: &[String]) -> ChartSources {
+    let mut sources = ChartSources::default();
+    for word in words {
+        match word.split_once('=') {
+            Some((name, path)) => drop(sources.by_name.insert(name.to_owned(), PathBuf::from(path))),
+            None => sources.only = Some(PathBuf::from(word)),
+        }
     }
+    sources
 }
