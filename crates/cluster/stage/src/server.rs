@@ -10,11 +10,13 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 
+use hosts::Hosts;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::access::KeyError;
+use crate::access::certificates::SERVER_NAMES;
 use crate::{Stage, access};
 
 /// How a cluster is served.
@@ -22,7 +24,7 @@ use crate::{Stage, access};
 pub struct ServeOptions {
     /// Whether addresses that other machines reach may be listened on.
     pub allow_remote: bool,
-    /// Names and addresses of the server beside the usual ones, for its certificate.
+    /// Names and addresses of the server beside the usual ones, for its certificate and for requests.
     pub names: Vec<String>,
 }
 
@@ -103,7 +105,17 @@ impl Stage {
         let kubeconfig = kubeconfig::of(&url(address), &api.access);
         api.node.note_listener(local(address));
         let (stop, stopped) = watch::channel(false);
-        let accepting = tokio::spawn(connections::accept(listener, acceptor, api, stopped));
+        let hosts = Hosts::of(address.ip())
+            .with_all(SERVER_NAMES)
+            .with_all(&names)
+            .with_pages_of_any_port();
+        let accepting = tokio::spawn(connections::accept(
+            listener,
+            acceptor,
+            api,
+            hosts.into(),
+            stopped,
+        ));
         Ok(Serving {
             address,
             kubeconfig,

@@ -101,6 +101,11 @@ impl Status {
         self
     }
 
+    /// Says that a request isn't for this server, or comes from somebody else's page.
+    pub fn misdirected(refused: &hosts::Refused) -> Self {
+        Self::new(refused.status(), refused.reason(), refused.to_string())
+    }
+
     /// Adds that the client should try again after some seconds.
     pub fn retry_after(mut self, seconds: u32) -> Self {
         self.details.get_or_insert_default().retry_after_seconds = seconds;

@@ -21,8 +21,10 @@ use crate::reference::Reference;
 use crate::surroundings::Surroundings;
 
 mod helper;
+mod keeping;
 
 pub use helper::HelperError;
+pub use keeping::{Kept, KeptLogins};
 
 /// The largest credentials file that is read: far above any that a tool writes.
 const FILE_SIZE_LIMIT: u64 = 4 << 20;
@@ -101,6 +103,19 @@ pub enum CredentialsError {
         key: String,
         /// What is wrong with it, without its values.
         cause: &'static str,
+    },
+    /// There is no file to keep logins in.
+    #[error(
+        "there is nowhere to keep a login: neither $DOCKER_CONFIG nor $HOME is set; name a file with --authfile"
+    )]
+    Nowhere,
+    /// The file can't be written.
+    #[error("cannot write the credentials file {}: {source}", path.display())]
+    Unwritable {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
     },
     /// A credential helper named in the file failed.
     #[error("cannot ask the credential helper {program} for {registry} (named in {}): {cause}", path.display())]
@@ -337,10 +352,7 @@ impl Credentials {
         registry: &str,
     ) -> Result<Login, CredentialsError> {
         // Docker's helpers know Docker Hub by the address that `docker login` stores.
-        let asked = match normalized(registry) {
-            "index.docker.io" => "https://index.docker.io/v1/",
-            _ => registry,
-        };
+        let asked = key_of(registry);
         helper::ask(helper, asked, self.search_path.as_deref())
             .await
             .map_err(|cause| CredentialsError::Helper {
@@ -493,6 +505,14 @@ fn normalized_key(key: &str, format: Format) -> &str {
         stripped
     };
     normalized(host)
+}
+
+/// What a registry is called in files and by helpers: Docker Hub by the address that `docker login` stores.
+fn key_of(registry: &str) -> &str {
+    match normalized(registry) {
+        "index.docker.io" => "https://index.docker.io/v1/",
+        _ => registry,
+    }
 }
 
 /// Docker Hub has several names.

@@ -4,7 +4,7 @@
 //! serving ─► requests ┬► pull, listing ───────────────► store ─► layout, durable   (what repositories have)
 //!            routes   ├► push ─► uploads ─(verified)──►   ▲
 //!            access   └► manage ─► manifest ──────────►   │
-//!                                                    garbage
+//!            tokens                                  garbage
 //! ```
 //!
 //! Blobs are never in memory: pieces go from the socket to the file of an upload while they are hashed, and from the file
@@ -17,7 +17,7 @@
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! use image::registry::{Registry, RegistryOptions};
 //!
-//! let registry = Registry::open(RegistryOptions::new("/var/lib/registry"))?;
+//! let registry = Registry::open(RegistryOptions::open_to_all("/var/lib/registry"))?;
 //! let listener = tokio::net::TcpListener::bind("127.0.0.1:5000").await?;
 //! let serving = registry.serve(listener, None)?;
 //! tokio::signal::ctrl_c().await?;
@@ -34,6 +34,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::routing::any;
+use hosts::Hosts;
 use http::StatusCode;
 use http::header::RETRY_AFTER;
 use serde_json::json;
@@ -51,21 +52,24 @@ mod manifest;
 mod names;
 mod pull;
 mod push;
+mod pushers;
 mod ranges;
 mod refusal;
 mod requests;
 mod routes;
 mod serving;
 mod store;
+mod tokens;
 mod uploads;
 
-pub use access::Users;
+pub use access::{Access, Strangers, Users};
 pub use garbage::{DEFAULT_GRACE, GarbageOptions, GarbageReport};
 pub use listing::MAX_PAGE_ENTRIES;
 pub use manage::MAX_TAGS_PER_PUSH;
 pub use manifest::MAX_MANIFEST_BYTES;
 pub use names::{MAX_REPOSITORY_NAME_BYTES, MAX_TAG_BYTES};
 pub use push::MAX_CONCURRENT_WRITES;
+pub use pushers::note_pusher;
 pub use serving::{Serving, TlsIdentity};
 pub use uploads::{MAX_UPLOAD_AGE, MAX_UPLOAD_SESSIONS};
 
@@ -138,6 +142,12 @@ pub enum RegistryError {
     /// The socket can't be used.
     #[error("cannot listen: {0}")]
     Listener(#[source] io::Error),
+    /// What is stored can't be read.
+    #[error("cannot read the registry: {0}")]
+    Read(String),
+    /// There is no randomness for keys.
+    #[error("cannot make a key: the system has no randomness to give")]
+    NoRandomness,
     /// Garbage wasn't collected, or not all of it.
     #[error("cannot collect garbage: {0}")]
     Garbage(String),
@@ -148,8 +158,10 @@ pub enum RegistryError {
 pub struct RegistryOptions {
     /// Where everything is kept. The folder is created when it isn't there.
     pub folder: PathBuf,
-    /// Who may use it; everyone when nothing is said.
-    pub users: Option<Users>,
+    /// Who may read and write.
+    pub access: Access,
+    /// The names by which it is asked; any when nothing is said.
+    pub hosts: Option<Hosts>,
     /// Whether pushing and deleting are refused.
     pub read_only: bool,
     /// Whether a tag, once pushed, always stands for the same manifest and can't be deleted.
@@ -163,11 +175,17 @@ pub struct RegistryOptions {
 }
 
 impl RegistryOptions {
-    /// A registry in `folder` that everyone may read and write.
-    pub fn new(folder: impl Into<PathBuf>) -> Self {
+    /// A registry in `folder` that everyone who reaches it may read and write.
+    pub fn open_to_all(folder: impl Into<PathBuf>) -> Self {
+        Self::guarded(folder, Access::Open)
+    }
+
+    /// A registry in `folder` that those may use whom `access` lets in.
+    pub fn guarded(folder: impl Into<PathBuf>, access: Access) -> Self {
         Self {
             folder: folder.into(),
-            users: None,
+            access,
+            hosts: None,
             read_only: false,
             immutable_tags: false,
             max_blob_bytes: DEFAULT_MAX_BLOB_BYTES,
@@ -193,7 +211,6 @@ pub struct Tagged {
 #[derive(Debug)]
 struct Shared {
     options: RegistryOptions,
-    users: Option<Arc<Users>>,
     store: Store,
     uploads: Uploads,
     turns: Arc<Semaphore>,
@@ -210,7 +227,7 @@ pub struct Registry(Arc<Shared>);
 
 impl Registry {
     /// Opens the registry in a folder, or makes an empty one there.
-    pub fn open(mut options: RegistryOptions) -> Result<Self, RegistryError> {
+    pub fn open(options: RegistryOptions) -> Result<Self, RegistryError> {
         let layout = Layout::new(&options.folder);
         let lock = prepare(&layout)?;
         let failed = |action| {
@@ -223,7 +240,6 @@ impl Registry {
         };
         let uploads = Uploads::open(&layout.uploads()).map_err(failed("read the unfinished uploads"))?;
         Ok(Self(Arc::new(Shared {
-            users: options.users.take().map(Arc::new),
             store: Store::new(layout, options.immutable_tags),
             uploads,
             turns: Arc::new(Semaphore::new(MAX_CONCURRENT_WRITES)),
@@ -234,9 +250,9 @@ impl Registry {
         })))
     }
 
-    /// Serves a registry with the usual options in `folder`, on a free port of this machine alone.
+    /// Serves a registry that everyone may read and write in `folder`, on a free port of this machine alone.
     pub async fn serve_on_loopback(folder: impl Into<PathBuf>) -> Result<Serving, RegistryError> {
-        let registry = Self::open(RegistryOptions::new(folder))?;
+        let registry = Self::open(RegistryOptions::open_to_all(folder))?;
         let listener = TcpListener::bind("127.0.0.1:0")
             .await
             .map_err(RegistryError::Listener)?;
@@ -252,6 +268,7 @@ impl Registry {
     pub fn router(&self) -> Router {
         Router::new()
             .route("/v2", any(requests::answer))
+            .route(tokens::PATH, any(tokens::answer))
             .route("/v2/", any(requests::answer))
             .route("/v2/{*path}", any(requests::answer))
             .with_state(self.clone())

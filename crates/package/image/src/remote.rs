@@ -19,7 +19,7 @@ use oci_spec::image::{Descriptor, MediaType};
 use tracing::Instrument as _;
 
 use crate::content::{ContentStore, Pin};
-use crate::credentials::Credentials;
+use crate::credentials::{Credentials, Login};
 use crate::digest::Digest;
 use crate::manifest::{self, MAX_DOCUMENT_BYTES, Manifest};
 use crate::mirrors::{Endpoint, Mirrors};
@@ -50,6 +50,9 @@ use registry::{Registry, oci_reference};
 
 /// How many blobs are moved at the same time: enough to fill a line, and what registries expect of one client.
 const DEFAULT_CONCURRENCY: NonZeroUsize = NonZeroUsize::new(4).expect("four is not zero");
+
+/// The repository that a login is tried with.
+const LOGIN_REPOSITORY: &str = "login";
 
 /// How many tags are asked for at a time.
 const TAGS_PER_PAGE: usize = 1000;
@@ -395,6 +398,20 @@ impl Remote {
         let connection = Connection::new(registry, endpoint.reference.clone(), login, self.options.retry);
         connection.authorize(purpose).await?;
         Ok(connection)
+    }
+
+    /// Shows a registry, given as `host` or `host:port`, a login; an error unless it lets its owner in.
+    pub async fn log_in(&self, registry: &str, login: Login) -> Result<(), RemoteError> {
+        // A registry is asked about one of its repositories; this one is named in errors, and needn't be there.
+        let reference = Reference::parse(&format!("{registry}/{LOGIN_REPOSITORY}"))?;
+        let endpoint = Endpoint {
+            reference: reference.clone(),
+            insecure: false,
+        };
+        let opened = Registry::open(&endpoint, &self.options, &login).await?;
+        Connection::new(Arc::new(opened), reference, login, self.options.retry)
+            .greet()
+            .await
     }
 
     /// Remembers that a repository has a blob.

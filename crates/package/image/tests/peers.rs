@@ -8,9 +8,10 @@ use std::process::Command;
 use image::attachment::{Attachment, BILL_OF_MATERIALS, Provenance, STATEMENT};
 use image::build::{self, ImageSettings};
 use image::content::ContentStore;
+use image::credentials::Secret;
 use image::manifest;
 use image::reference::Reference;
-use image::registry::{Registry, RegistryOptions, Serving, TlsIdentity, Users};
+use image::registry::{Access, Registry, RegistryOptions, Serving, TlsIdentity, Users};
 use image::remote::{Encryption, Remote, RemoteOptions};
 use serde_json::{Value, json};
 
@@ -228,8 +229,8 @@ async fn serve_guarded(folder: &Path) -> (Serving, std::path::PathBuf) {
         format!("ann:{}\n", bcrypt::hash("secret", 4).unwrap()),
     )
     .unwrap();
-    let mut options = RegistryOptions::new(folder.join("registry"));
-    options.users = Some(Users::from_htpasswd(&passwords).unwrap());
+    let mut options = RegistryOptions::open_to_all(folder.join("registry"));
+    options.access = Access::users_only(Users::from_htpasswd(&passwords).unwrap());
     options.immutable_tags = true;
     let registry = Registry::open(options).unwrap();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -387,4 +388,83 @@ async fn a_registry_without_a_list_gets_one_under_a_tag() {
     let raw = skopeo(&["inspect", "--raw", "--tls-verify=false", &name]).await;
     assert_eq!(listed(&raw), both_documents());
     other.process.kill().await.unwrap();
+}
+
+/// A registry that everyone may read and who has the password may write, as that of `baton up`.
+async fn serve_readable(folder: &Path) -> Serving {
+    let access = Access::one_writer("baton", &Secret::new("right")).unwrap();
+    let mut options = RegistryOptions::guarded(folder.join("registry"), access);
+    options.hosts = Some(hosts::Hosts::loopback());
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    Registry::open(options).unwrap().serve(listener, None).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn skopeo_reads_without_a_password_and_writes_with_it_alone() {
+    if !has_peer("skopeo") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let manifest = write_layout(&folder.path().join("source"), "v1", "a password ");
+    let serving = serve_readable(folder.path()).await;
+    let target = format!("docker://{}/team/operator:v1", serving.address());
+    let source = format!("oci:{}:v1", folder.path().join("source").display());
+    let copy = ["copy", "--dest-tls-verify=false"];
+    for password in [None, Some("baton:wrong")] {
+        let credentials = password.map(|password| format!("--dest-creds={password}"));
+        let arguments: Vec<&str> = copy
+            .into_iter()
+            .chain(credentials.as_deref())
+            .chain([source.as_str(), &target])
+            .collect();
+        let (succeeded, printed) = try_skopeo(&arguments).await;
+        assert!(!succeeded, "{password:?}: {printed}");
+    }
+    skopeo(&[copy[0], copy[1], "--dest-creds=baton:right", &source, &target]).await;
+    let raw = skopeo(&["inspect", "--raw", "--tls-verify=false", "--no-creds", &target]).await;
+    assert_eq!(raw.as_bytes(), manifest);
+    serving.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn docker_logs_in_with_the_right_password_alone() {
+    if !has_peer("docker") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let serving = serve_readable(folder.path()).await;
+    let host = serving.address().to_string();
+    let configuration = folder.path().join("docker");
+    let log_in = async |password: &str| {
+        let mut process = tokio::process::Command::new("docker")
+            .arg("--config")
+            .arg(&configuration)
+            .args(["login", &host, "--username", "baton", "--password-stdin"])
+            // Without its server: the program logs in by itself then.
+            .env("DOCKER_HOST", "tcp://127.0.0.1:1")
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut input = process.stdin.take().unwrap();
+        tokio::io::AsyncWriteExt::write_all(&mut input, password.as_bytes())
+            .await
+            .unwrap();
+        drop(input);
+        let output = process.wait_with_output().await.unwrap();
+        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        (output.status.success(), said)
+    };
+    let (succeeded, said) = log_in("wrong").await;
+    assert!(!succeeded && said.contains("unauthorized"), "{said}");
+    assert!(!configuration.join("config.json").exists());
+    let (succeeded, said) = log_in("right").await;
+    assert!(succeeded && said.contains("Login Succeeded"), "{said}");
+    assert!(
+        std::fs::read_to_string(configuration.join("config.json"))
+            .unwrap()
+            .contains(&host)
+    );
+    serving.stop().await;
 }

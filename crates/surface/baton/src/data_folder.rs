@@ -25,6 +25,11 @@ pub(crate) struct DataFolderFlag {
 }
 
 impl DataFolderFlag {
+    /// Whether the flag was given.
+    pub(crate) fn is_given(&self) -> bool {
+        self.data_dir.is_some()
+    }
+
     /// Returns the folder, as a path that leads there from anywhere.
     pub(crate) fn folder(&self) -> Result<PathBuf, Failure> {
         let folder = self.data_dir.clone().or_else(default).ok_or_else(|| {

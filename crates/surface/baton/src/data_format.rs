@@ -13,16 +13,19 @@
 //!
 //! The rule that makes going back by one version work: a program of format N writes what one of format N-1 can use.
 
+use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Read as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use image::registry::note_pusher;
 use serde::{Deserialize, Serialize};
 use stage::access::keys::write_private;
 
 use crate::failure::Failure;
+use crate::own_registry;
 
 /// The file that says it, and the one that is held by those who use the folder.
 const FILE: &str = "format.json";
@@ -44,14 +47,47 @@ const UNSAID: u32 = 1;
 
 /// The format that this program writes. To change it: raise the number, add a migration to [`MIGRATIONS`], and see to it that
 /// a program of the format before can use what is written.
-const CURRENT: u32 = 2;
+const CURRENT: u32 = 3;
 
 /// How a folder gets from each format to the next one, the oldest first.
-const MIGRATIONS: [Migration; 1] = [Migration {
-    to: 2,
-    // All that is new is that the folder says its format, which is written afterwards.
-    carry_out: |_| Ok(()),
-}];
+const MIGRATIONS: [Migration; 2] = [
+    Migration {
+        to: 2,
+        // All that is new is that the folder says its format, which is written afterwards.
+        carry_out: |_| Ok(()),
+    },
+    Migration {
+        to: 3,
+        carry_out: note_who_pushed,
+    },
+];
+
+/// From format 3 on it is noted who pushed an image, and pods run only images of which that is known. Before, everyone on the
+/// machine could push. What the node ran then goes on running: it can do nothing new. All else has to be pushed again.
+fn note_who_pushed(folder: &Path) -> io::Result<()> {
+    // That of `baton up`, and that of `baton stage`.
+    let nodes = [folder.join("cluster/node"), folder.join("node")];
+    let mut ran = HashSet::new();
+    for node in &nodes {
+        match fs::read_dir(node.join("images")) {
+            Ok(images) => {
+                for image in images {
+                    ran.extend(image?.file_name().into_string());
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        // Whatever is in there is believed, and everyone had it fetched. It is fetched again where it is needed.
+        match fs::remove_dir_all(node.join("content")) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    note_pusher(&folder.join("registry"), own_registry::USER, |image| {
+        ran.contains(&image.hex())
+    })
+}
 
 /// A step from one format to the next.
 #[derive(Clone, Copy)]

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use hosts::Hosts;
 use image::content::{ContentStore, DEFAULT_CAPACITY_BYTES};
+use image::credentials::Secret;
 use image::policy::PolicySource;
-use image::registry::{Registry, RegistryOptions, Serving as ServedRegistry};
+use image::registry::{Access, Registry, RegistryOptions, Serving as ServedRegistry};
 use image::remote::{Remote, RemoteOptions};
 use image::surroundings::Surroundings;
 use stage::Stage;
@@ -19,6 +21,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::failure::Failure;
 use crate::listening;
+use crate::own_registry;
 
 /// How long the cluster of a command keeps events.
 #[derive(Args)]
@@ -62,9 +65,17 @@ pub(crate) async fn serve(
     })
 }
 
-/// Serves the registry that a folder keeps. Called within a Tokio runtime.
-pub(crate) fn serve_registry(folder: &Path, listener: TcpListener) -> Result<ServedRegistry, Failure> {
-    Ok(Registry::open(RegistryOptions::new(folder))?.serve(listener, None)?)
+/// Serves the registry that a folder keeps: everyone on this machine may read, and who has the password may write. Called
+/// within a Tokio runtime.
+pub(crate) fn serve_registry(
+    folder: &Path,
+    listener: TcpListener,
+    password: &Secret,
+    names: &[String],
+) -> Result<ServedRegistry, Failure> {
+    let mut options = RegistryOptions::guarded(folder, Access::one_writer(own_registry::USER, password)?);
+    options.hosts = Some(Hosts::of(listener.local_addr()?.ip()).with_all(names));
+    Ok(Registry::open(options)?.serve(listener, None)?)
 }
 
 /// The hosts under which images of a registry on this machine are named.
@@ -73,9 +84,11 @@ pub(crate) fn hosts(listens_on: SocketAddr) -> [String; 2] {
     [registry.to_string(), format!("localhost:{}", registry.port())]
 }
 
-/// The images whose pods really run: those that baton built and that these registries or layouts have.
+/// The images whose pods really run: those that baton built and that these registries or layouts have, or that were pushed with
+/// the password of our own registry.
 pub(crate) fn built_images(
     data: Option<&Path>,
+    own: Option<&ServedRegistry>,
     registries: Vec<String>,
     layouts: Vec<PathBuf>,
 ) -> Result<Arc<dyn Images>, Failure> {
@@ -85,8 +98,12 @@ pub(crate) fn built_images(
         None => ContentStore::temporary()?,
     };
     let options = RemoteOptions::from_surroundings(&Surroundings::of_process(), &PolicySource::Optional)?;
-    let images = BuiltImages::new(Arc::new(store), Remote::new(options), registries);
-    Ok(Arc::new(images.with_layouts(layouts)))
+    let mut images =
+        BuiltImages::new(Arc::new(store), Remote::new(options), registries).with_layouts(layouts);
+    if let Some(own) = own {
+        images = images.with_own_registry(hosts(own.address()).to_vec(), own.registry().clone());
+    }
+    Ok(Arc::new(images))
 }
 
 /// Makes a write beyond the limit of file sizes fail, as on a full disk, instead of ending the process.

@@ -23,6 +23,7 @@ use image::{layout, manifest};
 
 use crate::failure::Failure;
 use crate::named_source::NamedSource;
+use crate::own_registry;
 use crate::progress::Bars;
 
 /// The label that every bundle image has.
@@ -141,6 +142,8 @@ impl Images {
         let mut options = RemoteOptions::from_surroundings(&surroundings, &self.policy)?;
         if let Some(file) = &self.flags.authfile {
             options.credentials = Credentials::from_file(file, &surroundings);
+        } else {
+            options.credentials = options.credentials.with_documents(own_registry::known_logins());
         }
         let authorities = self.flags.certificate_authority.iter().cloned();
         options.certificates.files.extend(authorities);

@@ -42,6 +42,9 @@ pub(crate) struct Record {
     pub(crate) api: String,
     /// The address of the registry.
     pub(crate) registry: String,
+    /// What its owner logs in to the registry with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) registry_password: Option<String>,
     /// The address of catalogs.
     pub(crate) catalogs: String,
     /// The address of the console, with the token that lets in.
@@ -137,7 +140,7 @@ impl Claim {
         })
     }
 
-    /// Tells others that everything is ready; for their owner's eyes, because a token is in it.
+    /// Tells others that everything is ready; for their owner's eyes, because a token and a password are in it.
     pub(crate) fn record(&self, record: &Record) -> Result<(), Failure> {
         let mut text = serde_json::to_vec_pretty(record)?;
         text.push(b'\n');
@@ -279,6 +282,7 @@ mod tests {
             since: "2026-01-01T00:00:00Z".to_owned(),
             api: "https://127.0.0.1:6443".to_owned(),
             registry: "http://127.0.0.1:5000".to_owned(),
+            registry_password: Some("secret".to_owned()),
             catalogs: "http://127.0.0.1:5001/catalogs".to_owned(),
             console: Some("http://127.0.0.1:5002/?token=secret".to_owned()),
             kubeconfig: folder.join("baton.kubeconfig"),

@@ -44,6 +44,15 @@ fn named_files() -> Option<Vec<PathBuf>> {
     Some(std::env::split_paths(&list).collect())
 }
 
+/// The data folders whose own kubeconfig the environment names.
+pub(crate) fn named_data_folders() -> Vec<PathBuf> {
+    let files = named_files().unwrap_or_default().into_iter();
+    files
+        .filter(|file| file.file_name().is_some_and(|name| name == OWN_FILE))
+        .filter_map(|file| file.parent().map(Path::to_owned))
+        .collect()
+}
+
 /// Returns whether nobody named a kubeconfig, and none lies where kubectl looks.
 pub(crate) fn is_nowhere() -> bool {
     named_files().is_none() && !usual_files().iter().any(|file| file.exists())

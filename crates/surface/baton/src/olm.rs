@@ -40,7 +40,7 @@ use crate::failure::Failure;
 use crate::guarded_metrics;
 use crate::images::Images;
 use crate::leadership::{self, TermMetrics, becomes_true};
-use crate::served_router::ServedRouter;
+use crate::served_router::{self, ServedRouter};
 
 pub(crate) use classic::{ClassicOptions, Extent, PackagePlace, lay as lay_classic_groundwork};
 pub(crate) use groundwork::{lay as lay_groundwork, wait_established};
@@ -197,16 +197,20 @@ impl Olm {
     }
 
     /// Serves catalogs, whether the controllers are well, and, unless they are `elsewhere`, metrics for everybody who can
-    /// reach it. Called within a Tokio runtime.
+    /// reach it, under some names or under any. Called within a Tokio runtime.
     pub(crate) fn serve(
         &self,
         listener: TcpListener,
         tls: Option<TlsAcceptor>,
         metrics: MetricsPlace,
+        hosts: Option<hosts::Hosts>,
     ) -> ServedRouter {
         let mut router = serving::router(self.catalogs.handle());
         if metrics == MetricsPlace::WithCatalogs {
             router = router.merge(guarded_metrics::router(None, self.metrics()));
+        }
+        if let Some(hosts) = hosts {
+            router = served_router::asked_as(hosts, router);
         }
         ServedRouter::start_with(listener, tls, router)
     }

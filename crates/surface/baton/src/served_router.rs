@@ -1,10 +1,15 @@
 //! Routes that are served until they are stopped.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::extract::Request;
+use axum::middleware::{self, Next};
+use axum::response::IntoResponse as _;
 use axum::serve::Listener;
+use hosts::Hosts;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -14,6 +19,20 @@ use crate::tls::TlsListener;
 
 /// How long requests may take to end when the program does, as upstream has it.
 const GRACE: Duration = Duration::from_secs(30);
+
+/// Routes that are only for those who ask by one of these names, and not for pages of others.
+pub(crate) fn asked_as(hosts: Hosts, router: Router) -> Router {
+    let hosts = Arc::new(hosts);
+    router.layer(middleware::from_fn(move |request: Request, next: Next| {
+        let refused = hosts.admit(request.uri(), request.headers()).err();
+        async move {
+            match refused {
+                Some(refused) => (refused.status(), format!("{refused}\n")).into_response(),
+                None => next.run(request).await,
+            }
+        }
+    }))
+}
 
 /// A server that runs until it is stopped.
 pub(crate) struct ServedRouter {

@@ -1,5 +1,7 @@
 //! `baton up` as a user starts, uses, loses and stops it.
 
+#[path = "up/registry.rs"]
+mod registry;
 #[expect(dead_code, reason = "the tests of the stage use the rest of it")]
 #[path = "stage/running.rs"]
 mod running;
@@ -413,6 +415,7 @@ fn the_demonstration_runs_the_examples_operator_and_a_second_start_leaves_it_alo
     assert_eq!(code, 200, "{stack}");
     let (_, extension) = up.ask("GET", EXTENSION, None);
     assert_eq!(extension["status"]["install"]["bundle"]["version"], "2.0.0");
+    registry::attack_the_demonstration(&up);
     let (_, deployments) = up.ask("GET", "/apis/apps/v1/namespaces/models/deployments", None);
     let replicas: Vec<i64> = deployments["items"]
         .as_array()

@@ -17,7 +17,7 @@ use super::keys::{KeyDirectory, KeyError};
 use crate::caller::{Caller, MASTERS};
 
 /// The names that every server of a cluster has.
-const SERVER_NAMES: [&str; 8] = [
+pub const SERVER_NAMES: [&str; 8] = [
     "localhost",
     "127.0.0.1",
     "::1",

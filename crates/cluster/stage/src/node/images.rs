@@ -18,6 +18,7 @@ use image::layout::{self, Imported};
 use image::manifest::{self, Manifest};
 use image::program::BUILT_BY_BATON_LABEL;
 use image::reference::Reference;
+use image::registry::{Registry, RegistryError};
 use image::remote::Remote;
 use image::unpack;
 use serde_json::Value;
@@ -98,7 +99,16 @@ pub struct BuiltImages {
     store: Arc<ContentStore>,
     remote: Remote,
     registries: Vec<String>,
+    own: Option<OwnRegistry>,
     layouts: Arc<Vec<Layout>>,
+}
+
+/// A registry that this process serves. What lies in it is run only if it is known who pushed it: everyone on the machine
+/// can name an image of it in a pod, and its content may be older than its password.
+#[derive(Debug)]
+struct OwnRegistry {
+    hosts: Vec<String>,
+    registry: Registry,
 }
 
 impl BuiltImages {
@@ -108,8 +118,16 @@ impl BuiltImages {
             store,
             remote,
             registries,
+            own: None,
             layouts: Arc::default(),
         }
+    }
+
+    /// Adds a registry of this process, under its names as `host:port`: the images count that were pushed by who logged in.
+    #[must_use]
+    pub fn with_own_registry(mut self, hosts: Vec<String>, registry: Registry) -> Self {
+        self.own = Some(OwnRegistry { hosts, registry });
+        self
     }
 
     /// Adds layouts: directories that `baton bundle build` writes images into. They are read when an image is looked for,
@@ -159,16 +177,13 @@ impl BuiltImages {
         let built = built.await.map_err(|error| error.to_string())??;
         let (root, _pins) = if let Some(built) = built {
             built
+        } else if let Some(own) = self.own.as_ref().filter(|own| own.has(&reference)) {
+            match self.admitted(own, &reference).await? {
+                Some(admitted) => self.pulled(&admitted).await?,
+                None => return Ok(None),
+            }
         } else if self.registries.iter().any(|host| host == reference.registry()) {
-            let pulled = self
-                .remote
-                .pull(&self.store, &reference, manifest::host_architecture())
-                .await;
-            let pulled = pulled.map_err(|error| error.to_string())?;
-            (
-                pulled.manifest,
-                Box::new(pulled.pins) as Box<dyn std::any::Any + Send>,
-            )
+            self.pulled(&reference).await?
         } else {
             match reference.digest().filter(|digest| self.store.contains(digest)) {
                 Some(digest) => (
@@ -190,6 +205,45 @@ impl BuiltImages {
             .map(|unpacked| Some(Arc::new(unpacked)))
     }
 
+    async fn pulled(&self, reference: &Reference) -> Result<Kept, String> {
+        let pulled = self
+            .remote
+            .pull(&self.store, reference, manifest::host_architecture())
+            .await
+            .map_err(|error| error.to_string())?;
+        Ok((pulled.manifest, Box::new(pulled.pins)))
+    }
+
+    /// Returns an image by its digest, if it is known who pushed it; `None` for one that nothing would run of. The failure is
+    /// for those that would run.
+    ///
+    /// It comes before the pull: what is in the store can be named by its digest alone, and is believed.
+    async fn admitted(&self, own: &OwnRegistry, reference: &Reference) -> Result<Option<Reference>, String> {
+        let found = self
+            .remote
+            .resolve(reference)
+            .await
+            .map_err(|error| error.to_string())?;
+        let digest = manifest::digest_of(&found).map_err(|error| error.to_string())?;
+        let (registry, repository) = (own.registry.clone(), reference.repository().to_owned());
+        let looked = tokio::task::spawn_blocking(move || {
+            Ok(match registry.pusher(&repository, &digest)? {
+                Some(_) => Standing::Pushed,
+                None if registry.has_label(&repository, &digest, BUILT_BY_BATON_LABEL)? => Standing::Unknown,
+                None => Standing::Other,
+            })
+        });
+        let standing: Result<Standing, RegistryError> = looked.await.map_err(|error| error.to_string())?;
+        match standing.map_err(|error| error.to_string())? {
+            Standing::Pushed => Ok(Some(reference.with_digest(digest))),
+            Standing::Other => Ok(None),
+            Standing::Unknown => Err(format!(
+                "nobody knows who pushed {digest} into this registry, so its program isn't run: log in with `baton login`, and push it \
+                 again if it is yours"
+            )),
+        }
+    }
+
     /// Returns the descriptor of a manifest that is named by its digest alone.
     fn descriptor(&self, digest: &Digest) -> Result<Descriptor, String> {
         let bytes = self
@@ -207,6 +261,22 @@ impl BuiltImages {
             });
         let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         Ok(manifest::descriptor(media_type.into(), digest, size))
+    }
+}
+
+/// What is known of an image of a registry of this process.
+enum Standing {
+    /// Somebody who logged in pushed it.
+    Pushed,
+    /// It says that baton built it, and nobody knows who pushed it.
+    Unknown,
+    /// It doesn't even say so.
+    Other,
+}
+
+impl OwnRegistry {
+    fn has(&self, reference: &Reference) -> bool {
+        self.hosts.iter().any(|host| host == reference.registry())
     }
 }
 
@@ -275,8 +345,11 @@ fn settings(config: &Value) -> Unpacked {
 #[cfg(test)]
 mod tests {
     use image::build::{self, ImageSettings};
+    use image::credentials::{Credentials, Login, Secret};
     use image::layer::{Compression, LayerFiles};
-    use image::remote::RemoteOptions;
+    use image::registry::{Access, RegistryOptions};
+    use image::remote::{Encryption, RemoteOptions};
+    use tokio::net::TcpListener;
 
     use super::*;
 
@@ -329,5 +402,93 @@ mod tests {
         for unknown in ["nginx:1", "example.com/x:1", "Not A Name"] {
             assert_eq!(images.find(unknown, below.path()).await, Ok(None), "{unknown}");
         }
+    }
+
+    /// Talks plain HTTP, as this machine's registries do.
+    fn remote(login: Login) -> Remote {
+        Remote::new(RemoteOptions {
+            credentials: Credentials::fixed(login),
+            encryption: Encryption::Off,
+            ..RemoteOptions::default()
+        })
+    }
+
+    async fn push(store: &ContentStore, built: &str, login: Login, name: &str) {
+        let digest = Reference::parse(built)
+            .expect("a name")
+            .digest()
+            .expect("a digest");
+        let size = store.read(&digest, LARGEST_MANIFEST).expect("a manifest").len();
+        let media_type = "application/vnd.oci.image.manifest.v1+json";
+        let image = manifest::descriptor(media_type.into(), &digest, size as u64);
+        let name = Reference::parse(name).expect("a name");
+        remote(login).push(store, &image, &name).await.expect("a push");
+    }
+
+    #[tokio::test]
+    async fn an_image_of_the_own_registry_is_run_only_if_somebody_logged_in_to_push_it() {
+        let store = ContentStore::temporary().expect("a store");
+        let (ours, other) = (built(&store, &[BUILT_BY_BATON_LABEL]), built(&store, &["other"]));
+        let folder = tempfile::tempdir().expect("a folder");
+        // As it was before there was a password: everyone could push.
+        let open = Registry::open(RegistryOptions::open_to_all(folder.path())).expect("a registry");
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a socket");
+        let serving = open.serve(listener, None).expect("a registry");
+        let host = serving.address().to_string();
+        for (built, name) in [(&ours, "ours:v1"), (&other, "other:v1")] {
+            push(&store, built, Login::Anonymous, &format!("{host}/{name}")).await;
+        }
+        serving.stop().await;
+        drop(open);
+
+        let password = Secret::new("a password that nobody guesses");
+        let access = Access::one_writer("baton", &password).expect("access");
+        let options = RegistryOptions::guarded(folder.path(), access);
+        let registry = Registry::open(options).expect("a registry");
+        let listener = TcpListener::bind(&host).await.expect("a socket");
+        let serving = registry.serve(listener, None).expect("a registry");
+        let of_node = Arc::new(ContentStore::temporary().expect("a store"));
+        let images = BuiltImages::new(of_node.clone(), remote(Login::Anonymous), Vec::new())
+            .with_own_registry(vec![host.clone()], registry);
+        let below = tempfile::tempdir().expect("a directory");
+        let digest = Reference::parse(&ours)
+            .expect("a name")
+            .digest()
+            .expect("a digest");
+        let by_digest = format!("{host}/ours@{digest}");
+        for name in [&format!("{host}/ours:v1"), &by_digest] {
+            let why = images
+                .find(name, below.path())
+                .await
+                .expect_err("nobody logged in");
+            assert!(
+                why.contains(&digest.to_string()) && why.contains("`baton login`"),
+                "{why}"
+            );
+        }
+        // Nor by a name that has it taken from what the node has already.
+        assert!(!of_node.contains(&digest));
+        let elsewhere = format!("example.com/ours@{digest}");
+        assert_eq!(images.find(&elsewhere, below.path()).await, Ok(None));
+        // Nothing would run of it.
+        assert_eq!(
+            images.find(&format!("{host}/other:v1"), below.path()).await,
+            Ok(None)
+        );
+
+        let login = Login::Password {
+            username: "baton".to_owned(),
+            password,
+        };
+        push(&store, &ours, login, &format!("{host}/ours:v2")).await;
+        // By digest: the tag of before leads to the same image.
+        for name in ["ours:v1", "ours:v2"] {
+            let found = images.find(&format!("{host}/{name}"), below.path()).await;
+            assert_eq!(
+                found.expect("found").expect("baton built it").digest,
+                digest.to_string()
+            );
+        }
+        serving.stop().await;
     }
 }

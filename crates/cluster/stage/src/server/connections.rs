@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
+use hosts::Hosts;
 use http::{Request, Response};
 use http_body::Body as _;
 use http_body_util::BodyStream;
@@ -20,6 +21,8 @@ use tokio_rustls::server::TlsStream;
 
 use super::SharedApi;
 use super::patience::{Impatience, Impatient};
+use crate::status::Status;
+use crate::wire::negotiation::Accepted;
 use crate::wire::{self, Body, Peer, Watched};
 
 /// How many connections are served at once: more clients than one machine has, and fewer than would take its memory.
@@ -54,6 +57,7 @@ pub(super) async fn accept(
     listener: TcpListener,
     tls: TlsAcceptor,
     api: SharedApi,
+    hosts: Arc<Hosts>,
     mut stopped: watch::Receiver<bool>,
 ) {
     // Connections belong to this set: when serving is dropped, they end with it.
@@ -73,11 +77,11 @@ pub(super) async fn accept(
         while tasks.try_join_next().is_some() {}
         match accepted {
             Ok((stream, _)) => {
-                let (tls, api) = (tls.clone(), api.clone());
+                let (tls, api, hosts) = (tls.clone(), api.clone(), hosts.clone());
                 let (watcher, stopping) = (graceful.watcher(), stopping.clone());
                 tasks.spawn(async move {
                     let _place = place;
-                    connect(stream, tls, api, watcher, stopping).await;
+                    connect(stream, tls, api, hosts, watcher, stopping).await;
                 });
             }
             Err(_) => tokio::time::sleep(ACCEPT_REST).await,
@@ -92,6 +96,7 @@ async fn connect(
     stream: TcpStream,
     tls: TlsAcceptor,
     api: SharedApi,
+    hosts: Arc<Hosts>,
     watcher: Watcher,
     stopping: watch::Receiver<bool>,
 ) {
@@ -108,15 +113,24 @@ async fn connect(
             trusted: None,
             address,
         };
-        converse(stream, impatience, api, peer, watcher, stopping).await;
+        let served = Served { api, hosts, peer };
+        converse(stream, impatience, served, watcher, stopping).await;
     }
+}
+
+/// What the requests of a connection are answered with.
+#[derive(Clone)]
+struct Served {
+    api: SharedApi,
+    /// The names by which the server is asked.
+    hosts: Arc<Hosts>,
+    peer: Peer,
 }
 
 async fn converse(
     stream: TlsStream<Impatient<TcpStream>>,
     impatience: Impatience,
-    api: SharedApi,
-    peer: Peer,
+    served: Served,
     watcher: Watcher,
     stopping: watch::Receiver<bool>,
 ) {
@@ -143,10 +157,16 @@ async fn converse(
         .max_send_buf_size(SEND_BUFFER)
         .max_header_list_size(u32::try_from(MAX_HEAD_BYTES).unwrap_or(u32::MAX));
     let service = service_fn(move |request: Request<Incoming>| {
-        let (api, peer, stopping) = (api.clone(), peer.clone(), stopping.clone());
+        let (served, stopping) = (served.clone(), stopping.clone());
         let impatience = impatience.clone();
         async move {
-            let response = wire::handle(&api, request, peer).await;
+            if let Err(refused) = served.hosts.admit(request.uri(), request.headers()) {
+                return Ok(wire::failure(
+                    &Status::misdirected(&refused),
+                    &Accepted::default(),
+                ));
+            }
+            let response = wire::handle(&served.api, request, served.peer).await;
             // Where requests share a connection, its pings find out who no longer reads; and what one request's
             // reader leaves lying holds up nobody.
             impatience.set(!multiplexed && response.extensions().get::<Watched>().is_some());

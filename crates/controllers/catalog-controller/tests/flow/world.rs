@@ -18,7 +18,7 @@ use image::digest::Digest;
 use image::layer::{Compression, LayerFiles};
 use image::manifest;
 use image::reference::Reference;
-use image::registry::{Registry, RegistryOptions, Serving, Users};
+use image::registry::{Access, Registry, RegistryOptions, Serving, Users};
 use image::remote::{Encryption, Remote, RemoteOptions, Retry};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, Patch, PatchParams, PostParams};
@@ -74,11 +74,11 @@ impl World {
 
     pub(crate) async fn with_users(users: Option<&str>) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let mut options = RegistryOptions::new(folder.path().join("registry"));
+        let mut options = RegistryOptions::open_to_all(folder.path().join("registry"));
         if let Some(users) = users {
             let path = folder.path().join("htpasswd");
             std::fs::write(&path, users).expect("a file");
-            options.users = Some(Users::from_htpasswd(&path).expect("users"));
+            options.access = Access::users_only(Users::from_htpasswd(&path).expect("users"));
         }
         let registry = Registry::open(options).expect("a registry");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a socket");
@@ -240,7 +240,7 @@ impl World {
 
     pub(crate) async fn start_registry(&mut self) {
         let registry =
-            Registry::open(RegistryOptions::new(self.folder.path().join("registry"))).expect("a registry");
+            Registry::open(RegistryOptions::open_to_all(self.folder.path().join("registry"))).expect("a registry");
         let listener = TcpListener::bind(&self.address).await.expect("the same socket");
         self.registry = Some(registry.serve(listener, None).expect("a registry"));
     }

@@ -13,7 +13,7 @@ const READ_BYTES: usize = 1 << 20;
 /// A hash function that names content.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Algorithm {
+pub(super) enum Algorithm {
     /// What everyone uses.
     #[default]
     Sha256,
@@ -23,10 +23,10 @@ pub enum Algorithm {
 
 impl Algorithm {
     /// Every algorithm that content may be named by.
-    pub const ALL: [Self; 2] = [Self::Sha256, Self::Sha512];
+    pub(super) const ALL: [Self; 2] = [Self::Sha256, Self::Sha512];
 
     /// The name before the colon of a digest.
-    pub fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::Sha256 => "sha256",
             Self::Sha512 => "sha512",
@@ -54,7 +54,7 @@ impl FromStr for Algorithm {
 
 /// Why a text is not a digest that the registry can verify.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum UnusableDigest {
+pub(super) enum UnusableDigest {
     /// The text isn't an algorithm, a colon and the right number of hexadecimal digits.
     #[error(
         "{0:?} is not a digest: expected sha256: followed by 64 lower-case hexadecimal digits, or sha512: by 128"
@@ -67,21 +67,21 @@ pub enum UnusableDigest {
 
 /// The digest of a blob or manifest in the registry, such as `sha256:` and 64 digits.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ContentDigest {
+pub(super) struct ContentDigest {
     algorithm: Algorithm,
     hexadecimal: String,
 }
 
 impl ContentDigest {
     /// The digest of `bytes`.
-    pub fn of(algorithm: Algorithm, bytes: &[u8]) -> Self {
+    pub(super) fn of(algorithm: Algorithm, bytes: &[u8]) -> Self {
         let mut hasher = ContentHasher::new(algorithm);
         hasher.update(bytes);
         hasher.finish()
     }
 
     /// The digest of everything that `source` gives, read piece by piece.
-    pub fn of_reader(algorithm: Algorithm, mut source: impl Read) -> io::Result<Self> {
+    pub(super) fn of_reader(algorithm: Algorithm, mut source: impl Read) -> io::Result<Self> {
         let mut hasher = ContentHasher::new(algorithm);
         let mut buffer = vec![0; READ_BYTES];
         loop {
@@ -96,12 +96,12 @@ impl ContentDigest {
     }
 
     /// The hash function.
-    pub fn algorithm(&self) -> Algorithm {
+    pub(super) fn algorithm(&self) -> Algorithm {
         self.algorithm
     }
 
     /// The digits after the colon.
-    pub fn hexadecimal(&self) -> &str {
+    pub(super) fn hexadecimal(&self) -> &str {
         &self.hexadecimal
     }
 }

@@ -6,6 +6,7 @@
 //! blobs/sha256/ab/ab12…                           bytes of blobs and manifests, once for all repositories
 //! repositories/team/operator/_blobs/sha256/ab12…  empty: the repository has this blob
 //! repositories/team/operator/_manifests/sha256/…  the media type of this manifest
+//! repositories/team/operator/_pushers/sha256/ab…  the name of who logged in to push this manifest
 //! repositories/team/operator/_tags/v1.0.0         the digest that the tag stands for
 //! repositories/team/operator/_referrers/sha256/ab12…/sha256-cd34…  the descriptor of a manifest about ab12…
 //! uploads/<session>/{session,data}                an upload that isn't finished
@@ -99,6 +100,14 @@ impl Layout {
     /// The record of a manifest.
     pub(super) fn manifest(&self, name: &RepositoryName, digest: &ContentDigest) -> PathBuf {
         self.manifests(name, digest.algorithm())
+            .join(digest.hexadecimal())
+    }
+
+    /// Who pushed a manifest.
+    pub(super) fn pusher(&self, name: &RepositoryName, digest: &ContentDigest) -> PathBuf {
+        self.repository(name)
+            .join("_pushers")
+            .join(digest.algorithm().name())
             .join(digest.hexadecimal())
     }
 

@@ -20,16 +20,26 @@ use super::{Registry, Tagged};
 /// How many tags one push may set: each is a file that is written and synced.
 pub const MAX_TAGS_PER_PUSH: usize = 100;
 
+/// What a request says of the manifest that it brings.
+pub(super) struct Push<'a> {
+    /// The tag or digest.
+    pub(super) reference: &'a str,
+    pub(super) query: &'a Query,
+    pub(super) headers: &'a HeaderMap,
+    /// The name that was logged in with.
+    pub(super) pusher: Option<&'a str>,
+}
+
 /// `PUT` of a manifest, by tag or digest.
 pub(super) async fn put_manifest(
     registry: &Registry,
     repository: RepositoryName,
-    reference: &str,
-    query: &Query,
-    headers: &HeaderMap,
+    push: Push<'_>,
     body: &mut Body,
 ) -> Result<Response, Refusal> {
-    let reference = ManifestReference::parse(reference)?;
+    let Push { query, headers, .. } = push;
+    let pusher = push.pusher.map(str::to_owned);
+    let reference = ManifestReference::parse(push.reference)?;
     let mut tags: Vec<Tag> = query.all("tag").map(Tag::parse).collect::<Result<_, _>>()?;
     if tags.len() > MAX_TAGS_PER_PUSH {
         return Err(Refusal::new(
@@ -100,9 +110,10 @@ pub(super) async fn put_manifest(
     tags.dedup();
     registry
         .blocking(move |shared| {
-            let stored = shared
-                .store
-                .put_manifest(&repository, &manifest, &digest, &bytes, &tags);
+            let stored =
+                shared
+                    .store
+                    .put_manifest(&repository, &manifest, &digest, &bytes, &tags, pusher.as_deref());
             stored?;
             for tag in &tags {
                 // An error only says that nobody listens.

@@ -125,7 +125,7 @@ pub(super) struct Manifest {
 /// What a reference is used for in the manifest that holds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Role {
+pub(super) enum Role {
     /// The configuration of an image.
     Config,
     /// A layer of an image.

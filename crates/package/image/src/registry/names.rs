@@ -13,7 +13,7 @@ pub const MAX_TAG_BYTES: usize = 128;
 
 /// Why a text in an address names nothing that could be stored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidName {
+pub(super) enum InvalidName {
     /// The name of a repository breaks the specification's grammar.
     #[error(
         "{0:?} is not a repository name: use lower-case letters and digits, joined by '.', '_', '__' or '-', in parts separated by '/'"
@@ -34,11 +34,11 @@ pub enum InvalidName {
 
 /// The name of a repository, such as `team/operator-bundle`.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct RepositoryName(String);
+pub(super) struct RepositoryName(String);
 
 impl RepositoryName {
     /// Reads a name by the specification's grammar.
-    pub fn parse(text: &str) -> Result<Self, InvalidName> {
+    pub(super) fn parse(text: &str) -> Result<Self, InvalidName> {
         if text.len() > MAX_REPOSITORY_NAME_BYTES {
             return Err(InvalidName::RepositoryTooLong(text.len()));
         }
@@ -50,7 +50,7 @@ impl RepositoryName {
     }
 
     /// The name as it is written.
-    pub fn as_str(&self) -> &str {
+    pub(super) fn as_str(&self) -> &str {
         &self.0
     }
 }
@@ -74,11 +74,11 @@ fn is_component(text: &str) -> bool {
 
 /// A tag: a name that a repository gives to one of its manifests.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct Tag(String);
+pub(super) struct Tag(String);
 
 impl Tag {
     /// Reads a tag by the specification's grammar.
-    pub fn parse(text: &str) -> Result<Self, InvalidName> {
+    pub(super) fn parse(text: &str) -> Result<Self, InvalidName> {
         let is_word = |character: char| character.is_ascii_alphanumeric() || character == '_';
         let rest_allowed = text
             .chars()
@@ -91,7 +91,7 @@ impl Tag {
     }
 
     /// The tag as it is written.
-    pub fn as_str(&self) -> &str {
+    pub(super) fn as_str(&self) -> &str {
         &self.0
     }
 }

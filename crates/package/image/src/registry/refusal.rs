@@ -6,7 +6,7 @@ use std::io;
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
-use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE};
 use serde_json::{Value, json};
 
 use super::names::InvalidName;
@@ -15,7 +15,7 @@ use super::store::StoreError;
 /// The identifiers of errors that the distribution specification lists, and the one that servers use for their own
 /// failures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ErrorCode {
+pub(super) enum ErrorCode {
     BlobUnknown,
     BlobUploadInvalid,
     BlobUploadUnknown,
@@ -35,7 +35,7 @@ pub enum ErrorCode {
 
 impl ErrorCode {
     /// The identifier as it is sent.
-    pub fn as_str(self) -> &'static str {
+    pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::BlobUnknown => "BLOB_UNKNOWN",
             Self::BlobUploadInvalid => "BLOB_UPLOAD_INVALID",
@@ -58,7 +58,7 @@ impl ErrorCode {
 
 /// A request that wasn't done, and why.
 #[derive(Debug)]
-pub struct Refusal {
+pub(super) struct Refusal {
     status: StatusCode,
     errors: Vec<Value>,
     headers: Vec<(HeaderName, HeaderValue)>,
@@ -66,7 +66,7 @@ pub struct Refusal {
 
 impl Refusal {
     /// One error with a message for people and a detail for programs.
-    pub fn new(status: StatusCode, code: ErrorCode, message: impl Display, detail: Value) -> Self {
+    pub(super) fn new(status: StatusCode, code: ErrorCode, message: impl Display, detail: Value) -> Self {
         let refusal = Self {
             status,
             errors: Vec::new(),
@@ -76,7 +76,7 @@ impl Refusal {
     }
 
     /// Adds another error to the same answer.
-    pub fn and(mut self, code: ErrorCode, message: impl Display, detail: Value) -> Self {
+    pub(super) fn and(mut self, code: ErrorCode, message: impl Display, detail: Value) -> Self {
         let error = [
             ("code", Value::from(code.as_str())),
             ("message", Value::from(message.to_string())),
@@ -92,15 +92,20 @@ impl Refusal {
     }
 
     /// Adds a header to the answer; a value that no header can hold is left out.
-    pub fn with_header(mut self, name: HeaderName, value: &str) -> Self {
+    pub(super) fn with_header(mut self, name: HeaderName, value: &str) -> Self {
         if let Ok(value) = HeaderValue::from_str(value) {
             self.headers.push((name, value));
         }
         self
     }
 
+    /// Says how to be let in.
+    pub(super) fn with_challenge(self, challenge: &str) -> Self {
+        self.with_header(WWW_AUTHENTICATE, challenge)
+    }
+
     /// A failure of the disk: the status tells a full one from a broken one.
-    pub fn disk(action: impl Display, error: &io::Error) -> Self {
+    pub(super) fn disk(action: impl Display, error: &io::Error) -> Self {
         let (status, next_step) = if is_full(error) {
             (
                 StatusCode::INSUFFICIENT_STORAGE,
@@ -118,11 +123,6 @@ impl Refusal {
             format_args!("cannot {action}: {error}; nothing was changed: {next_step}"),
             json!({ "cause": error.to_string() }),
         )
-    }
-
-    /// The status that the answer will have.
-    pub fn status(&self) -> StatusCode {
-        self.status
     }
 }
 

@@ -5,15 +5,16 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use http::header::{ALLOW, HeaderName, HeaderValue, X_CONTENT_TYPE_OPTIONS};
+use http::header::{ALLOW, AUTHORIZATION, HeaderName, HeaderValue, X_CONTENT_TYPE_OPTIONS};
 use http::{Method, StatusCode};
 use serde_json::json;
 
+use super::access::{Caller, Peer};
 use super::pull::Wanted;
 use super::push::next_piece;
 use super::refusal::{ErrorCode, Refusal};
 use super::routes::{Query, Route};
-use super::{Registry, listing, manage, pull, push};
+use super::{Registry, listing, manage, pull, push, tokens};
 
 /// How much of a refused request's body is still read, so that clients that send first and read later get the answer.
 const MAX_DRAINED_BYTES: usize = 16 << 20;
@@ -24,10 +25,16 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 /// Answers a request below `/v2`.
 pub(super) async fn answer(State(registry): State<Registry>, request: Request) -> Response {
     let (parts, mut body) = request.into_parts();
-    let mut response = match dispatch(&registry, &parts, &mut body).await {
+    let answered = dispatch(&registry, &parts, &mut body).await;
+    finish(answered, &mut body).await
+}
+
+/// Makes an answer complete: a refusal comes after what its client sends, and every answer says what speaks.
+pub(super) async fn finish(answered: Result<Response, Refusal>, body: &mut Body) -> Response {
+    let mut response = match answered {
         Ok(response) => response,
         Err(refusal) => {
-            drain(&mut body).await;
+            drain(body).await;
             refusal.into_response()
         }
     };
@@ -59,10 +66,14 @@ async fn dispatch(
     request: &http::request::Parts,
     body: &mut Body,
 ) -> Result<Response, Refusal> {
-    if let Some(users) = &registry.0.users {
-        users.admit(&request.headers).await?;
-    }
+    admit_host(registry, request)?;
+    let access = &registry.0.options.access;
+    let peer = request.extensions.get::<Peer>().copied();
+    let caller = access.identify(&request.headers, peer).await?;
     let method = &request.method;
+    if !matches!(*method, Method::GET | Method::HEAD) {
+        access.admit_writer(&caller)?;
+    }
     if registry.0.options.read_only && !matches!(*method, Method::GET | Method::HEAD) {
         return Err(Refusal::new(
             StatusCode::METHOD_NOT_ALLOWED,
@@ -87,6 +98,21 @@ async fn dispatch(
         Method::HEAD => Wanted::Facts,
         _ => Wanted::Content,
     };
+    match &route {
+        // Who asks this wants to know how to log in, and whether that worked.
+        Route::Base if access.knows_strangers() && caller == Caller::Stranger && !has_token(request) => {
+            return Err(Refusal::new(
+                StatusCode::UNAUTHORIZED,
+                ErrorCode::Unauthorized,
+                "ask for a token to read, or log in to write",
+                json!(null),
+            )
+            .with_challenge(&tokens::challenge(headers, peer)));
+        }
+        // An upload is its pusher's affair, also to look at.
+        Route::Upload(..) => access.admit_writer(&caller)?,
+        _ => {}
+    }
     match (route, method) {
         (Route::Base, &Method::GET | &Method::HEAD) => {
             Ok(listing::json_response("application/json", &json!({})))
@@ -100,7 +126,13 @@ async fn dispatch(
             pull::manifest(registry, name, &reference, headers, wanted).await
         }
         (Route::Manifest(name, reference), &Method::PUT) => {
-            manage::put_manifest(registry, name, &reference, &query, headers, body).await
+            let push = manage::Push {
+                reference: &reference,
+                query: &query,
+                headers,
+                pusher: caller.user(),
+            };
+            manage::put_manifest(registry, name, push, body).await
         }
         (Route::Manifest(name, reference), &Method::DELETE) => {
             manage::delete_manifest(registry, name, &reference).await
@@ -124,6 +156,26 @@ async fn dispatch(
         )
         .with_header(ALLOW, allowed(&route))),
     }
+}
+
+/// Refuses a request that is for another server, or for a page of one.
+pub(super) fn admit_host(registry: &Registry, request: &http::request::Parts) -> Result<(), Refusal> {
+    let Some(hosts) = &registry.0.options.hosts else {
+        return Ok(());
+    };
+    hosts.admit(&request.uri, &request.headers).map_err(|refused| {
+        Refusal::new(
+            refused.status(),
+            ErrorCode::Denied,
+            &refused,
+            json!({ "reason": refused.reason() }),
+        )
+    })
+}
+
+/// Returns whether a request shows a token; one that reached its route was found to be good.
+fn has_token(request: &http::request::Parts) -> bool {
+    request.headers.contains_key(AUTHORIZATION)
 }
 
 fn allowed(route: &Route) -> &'static str {

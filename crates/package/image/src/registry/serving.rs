@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
+use axum::{Extension, Router};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
@@ -18,6 +18,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 
+use super::access::Peer;
 use super::{Registry, RegistryError};
 
 /// How many connections are served at once: each may hold two open files, and processes have about a thousand.
@@ -176,9 +177,13 @@ async fn accept(
         };
         while tasks.try_join_next().is_some() {}
         match accepted {
-            Ok((stream, _)) => {
-                let router = router.clone();
+            Ok((stream, client)) => {
                 let tls = tls.clone();
+                let peer = Peer {
+                    address: client.ip(),
+                    is_tls: tls.is_some(),
+                };
+                let router = router.clone().layer(Extension(peer));
                 let watcher = graceful.watcher();
                 tasks.spawn(async move {
                     let _place = place;

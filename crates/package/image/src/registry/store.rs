@@ -27,7 +27,7 @@ const LEASE_RENEWAL: Duration = Duration::from_mins(1);
 
 /// Why content wasn't stored, read or removed.
 #[derive(Debug, thiserror::Error)]
-pub enum StoreError {
+pub(super) enum StoreError {
     /// The disk refused; a full one also ends here.
     #[error("cannot {action}: {source}")]
     Disk {
@@ -88,7 +88,7 @@ pub enum StoreError {
 
 /// A part of a manifest that its repository doesn't have.
 #[derive(Debug)]
-pub struct MissingPart {
+pub(super) struct MissingPart {
     /// What it is for.
     pub role: Role,
     /// Its name.

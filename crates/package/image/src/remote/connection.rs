@@ -287,6 +287,38 @@ impl Connection {
         })
     }
 
+    /// Asks the registry whether it lets us in; a password is shown whether or not it wants one.
+    pub(super) async fn greet(&self) -> Result<(), RemoteError> {
+        let address = format!("{}://{}/v2/", self.registry.scheme, self.registry.host);
+        let request = self.registry.http.get(address);
+        let request = match (&self.registry.challenge, &self.login) {
+            (Challenge::Bearer { .. }, _) => match self.fetch_token(&[]).await?.authorization {
+                Authorization::Bearer(token) => request.bearer_auth(token.expose()),
+                Authorization::Basic(..) | Authorization::None => request,
+            },
+            (_, Login::Password { username, password }) => {
+                request.basic_auth(username, Some(password.expose()))
+            }
+            (_, Login::IdentityToken(token)) => request.basic_auth("<token>", Some(token.expose())),
+            (_, Login::Anonymous) => request,
+        };
+        let answer = request
+            .send()
+            .await
+            .map_err(|error| self.context().request(&error))?;
+        let status = answer.status();
+        if status.is_success() {
+            return Ok(());
+        }
+        let body = bounded(answer, SMALL_ANSWER_LIMIT, &self.context(), "its greeting")
+            .await
+            .unwrap_or_default();
+        Err(match status.as_u16() {
+            401 | 403 => self.context().unauthorized(status.as_u16()),
+            other => self.context().status(other, "let us in", "its API", &body),
+        })
+    }
+
     /// Sends one request without a body, and once more with a new token when the old one isn't accepted any longer.
     async fn send(&self, method: &Method, address: &str) -> Result<Response, RemoteError> {
         let mut renewed = false;

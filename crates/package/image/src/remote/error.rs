@@ -263,7 +263,7 @@ impl Context<'_> {
         let registry = self.registry;
         let who = match self.login {
             Login::Anonymous => format!(
-                "no credentials are kept for it; log in (docker login {registry}, podman login {registry}) or set REGISTRY_AUTH_FILE"
+                "no credentials are kept for it; log in (baton login {registry}, docker login {registry}) or set REGISTRY_AUTH_FILE"
             ),
             Login::Password { username, .. } => {
                 format!(

@@ -2,7 +2,7 @@ use axum::body::Body;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::Method;
-use image::registry::{Registry, RegistryError, RegistryOptions, TlsIdentity, Users};
+use image::registry::{Access, Registry, RegistryError, RegistryOptions, TlsIdentity, Users};
 use serde_json::json;
 use tokio::net::TcpListener;
 
@@ -17,7 +17,7 @@ fn users(folder: &std::path::Path) -> Users {
 #[tokio::test]
 async fn only_users_come_in() {
     let secrets = tempfile::tempdir().unwrap();
-    let world = World::with(|options| options.users = Some(users(secrets.path())));
+    let world = World::with(|options| options.access = Access::users_only(users(secrets.path())));
     let basic = |pair: &str| format!("Basic {}", STANDARD.encode(pair));
     let refused = world.get("/v2/").await;
     assert_eq!(refused.refusal(), (401, "UNAUTHORIZED".to_owned()));
@@ -154,20 +154,20 @@ async fn what_is_published_does_not_change_when_tags_are_immutable() {
 #[test]
 fn a_folder_has_one_process_and_one_purpose() {
     let folder = tempfile::tempdir().unwrap();
-    let first = Registry::open(RegistryOptions::new(folder.path())).unwrap();
-    let second = Registry::open(RegistryOptions::new(folder.path()));
+    let first = Registry::open(RegistryOptions::open_to_all(folder.path())).unwrap();
+    let second = Registry::open(RegistryOptions::open_to_all(folder.path()));
     assert!(matches!(second, Err(RegistryError::InUse(_))), "{second:?}");
     drop(first);
-    Registry::open(RegistryOptions::new(folder.path())).unwrap();
+    Registry::open(RegistryOptions::open_to_all(folder.path())).unwrap();
     std::fs::write(folder.path().join("baton-registry"), "layout 99").unwrap();
-    let newer = Registry::open(RegistryOptions::new(folder.path()));
+    let newer = Registry::open(RegistryOptions::open_to_all(folder.path()));
     assert!(
         matches!(newer, Err(RegistryError::OtherLayout { .. })),
         "{newer:?}"
     );
     let other = tempfile::tempdir().unwrap();
     std::fs::write(other.path().join("diary"), "dear diary").unwrap();
-    let refused = Registry::open(RegistryOptions::new(other.path()));
+    let refused = Registry::open(RegistryOptions::open_to_all(other.path()));
     assert!(
         matches!(refused, Err(RegistryError::NotARegistry(_))),
         "{refused:?}"
@@ -181,7 +181,7 @@ async fn the_registry_speaks_tls() {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     let certificate = made.cert.pem();
     let folder = tempfile::tempdir().unwrap();
-    let registry = Registry::open(RegistryOptions::new(folder.path())).unwrap();
+    let registry = Registry::open(RegistryOptions::open_to_all(folder.path())).unwrap();
     let identity = TlsIdentity::from_pem(
         certificate.as_bytes(),
         made.signing_key.serialize_pem().as_bytes(),

@@ -10,6 +10,7 @@ mod pulling;
 mod pushing;
 mod sockets;
 mod survival;
+mod writing;
 
 use aws_lc_rs::digest::{SHA256, SHA512, digest};
 use axum::Router;
@@ -65,7 +66,7 @@ impl World {
 
     pub(crate) fn with(change: impl FnOnce(&mut RegistryOptions)) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let mut options = RegistryOptions::new(folder.path());
+        let mut options = RegistryOptions::open_to_all(folder.path());
         change(&mut options);
         let registry = Registry::open(options).unwrap();
         let router = registry.router();
@@ -88,7 +89,7 @@ impl World {
             router,
         } = self;
         drop((registry, router));
-        let mut options = RegistryOptions::new(folder.path());
+        let mut options = RegistryOptions::open_to_all(folder.path());
         change(&mut options);
         let registry = Registry::open(options).unwrap();
         let router = registry.router();

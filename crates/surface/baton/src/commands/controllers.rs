@@ -217,7 +217,7 @@ impl Controllers {
         } else {
             MetricsPlace::WithCatalogs
         };
-        let mut served = vec![olm.serve(listener, tls, place)];
+        let mut served = vec![olm.serve(listener, tls, place, None)];
         let mut metrics = own;
         if let Some((address, listener, tls)) = guarded {
             served.push(olm.serve_metrics(listener, tls));

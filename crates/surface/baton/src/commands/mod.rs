@@ -16,6 +16,7 @@ mod get;
 mod init;
 mod install;
 mod lint;
+mod login;
 mod operator;
 pub(crate) mod opm;
 mod package;
@@ -60,6 +61,8 @@ pub(crate) enum Command {
     Opm(opm::Opm),
     #[command(subcommand)]
     Registry(registry::RegistryCommand),
+    Login(login::Login),
+    Logout(login::Logout),
     Stage(stage::Stage),
     Controllers(Box<controllers::Controllers>),
     Deploy(Box<deploy::Deploy>),
@@ -103,6 +106,8 @@ impl Command {
             Self::Opm(opm) => opm.run(terminal),
             Self::Publish(publish) => publish.run(terminal),
             Self::Registry(registry) => registry.run(terminal),
+            Self::Login(login) => login.run(terminal),
+            Self::Logout(logout) => logout.run(terminal),
             Self::Stage(stage) => stage.run(terminal),
             Self::Controllers(controllers) => controllers.run(terminal),
             Self::Deploy(deploy) => deploy.run(terminal),

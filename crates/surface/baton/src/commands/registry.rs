@@ -2,10 +2,14 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use image::registry::{GarbageOptions, GarbageReport, Registry, RegistryOptions, TlsIdentity, Users};
+use hosts::Hosts;
+use image::registry::{
+    Access, GarbageOptions, GarbageReport, Registry, RegistryOptions, Strangers, TlsIdentity, Users,
+};
 
 use crate::failure::Failure;
 use crate::runtime;
@@ -39,6 +43,12 @@ pub(crate) struct Serve {
     /// Let in only who is in this htpasswd file (bcrypt)
     #[arg(long, value_name = "FILE")]
     htpasswd: Option<PathBuf>,
+    /// Let everyone read; who is in the htpasswd file may write
+    #[arg(long, requires = "htpasswd")]
+    anonymous_read: bool,
+    /// A name by which clients ask for this machine; may be repeated
+    #[arg(long = "host", value_name = "NAME")]
+    hosts: Vec<String>,
     /// Serve with TLS: the certificate chain, PEM
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_certificate: Option<PathBuf>,
@@ -58,8 +68,22 @@ pub(crate) struct Serve {
 
 impl Serve {
     fn run(self, terminal: &mut Terminal) -> Result<(), Failure> {
-        let mut options = RegistryOptions::new(&self.storage);
-        options.users = self.htpasswd.as_deref().map(Users::from_htpasswd).transpose()?;
+        let access = match &self.htpasswd {
+            None => Access::Open,
+            Some(file) => Access::Users {
+                users: Arc::new(Users::from_htpasswd(file)?),
+                strangers: if self.anonymous_read {
+                    Strangers::Read
+                } else {
+                    Strangers::StayOut
+                },
+            },
+        };
+        let mut options = RegistryOptions::guarded(&self.storage, access);
+        // Which names lead to a machine that others reach is not known here.
+        let is_local = self.address.ip().to_canonical().is_loopback();
+        options.hosts =
+            (is_local || !self.hosts.is_empty()).then(|| Hosts::of(self.address.ip()).with_all(&self.hosts));
         options.read_only = self.read_only;
         options.immutable_tags = self.immutable_tags;
         if let Some(minutes) = self.collect_every {
@@ -118,7 +142,8 @@ impl CollectGarbage {
         if let Some(minutes) = self.grace {
             options.grace = Duration::from_secs(minutes.saturating_mul(60));
         }
-        let report = Registry::open(RegistryOptions::new(&self.storage))?.collect_garbage(&options)?;
+        let report =
+            Registry::open(RegistryOptions::open_to_all(&self.storage))?.collect_garbage(&options)?;
         let GarbageReport {
             repositories,
             manifests_removed,

@@ -63,7 +63,7 @@ impl Stage {
         // Listening for signals first: who reads the lines below may stop the server at once.
         let stop = runtime::stop_signal()?;
         let built_pods::BuiltPods { images, registry } =
-            self.built_pods.open(self.data_dir.as_deref()).await?;
+            self.built_pods.open(self.data_dir.as_deref(), &self.tls_san).await?;
         let _outlived = hosted_stage::outlive_file_limits();
         let stage = hosted_stage::start(self.data_dir.clone(), images, &self.events).await?;
         let options = ServeOptions {
@@ -84,7 +84,12 @@ impl Stage {
             kubeconfig.display()
         ));
         if let Some(registry) = &registry {
-            terminal.remark(format!("registry at {}", registry.url()));
+            let folder = self.data_dir.as_deref().unwrap_or(Path::new(".")).display();
+            terminal.remark(format!(
+                "registry at {}; to push there: baton login {} --data-dir {folder}",
+                registry.url(),
+                stage::server::local(registry.address())
+            ));
         }
         stop.await;
         terminal.remark("stopping");

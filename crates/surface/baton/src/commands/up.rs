@@ -25,6 +25,7 @@ use crate::images::{ImageFlags, Images};
 use crate::instance::{Claim, Record};
 use crate::kubeconfig;
 use crate::logging::LogLevel;
+use crate::own_registry;
 use crate::runtime::{self, StopSignals};
 use crate::terminal::Terminal;
 
@@ -102,6 +103,7 @@ impl Up {
             last: Remembered::read(folder),
             images: Images::open(&self.images, PolicySource::Optional, None)?,
             token: console::token((!self.in_memory).then_some(folder))?,
+            registry_password: own_registry::password((!self.in_memory).then_some(folder))?,
         });
         let running = tokio::select! {
             started = starting => started?,
@@ -147,6 +149,7 @@ impl Up {
             since: Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
             api: running.api.url(),
             registry: format!("http://{}", running.registry_host()),
+            registry_password: Some(running.registry_password.expose().to_owned()),
             catalogs: format!("{}/catalogs", running.catalogs_url),
             console: Some(running.console_url.clone()),
             kubeconfig: kubeconfig.to_owned(),

@@ -15,6 +15,14 @@ mod world;
 use std::fs;
 use std::path::Path;
 
+use image::build::{self, ImageSettings};
+use image::content::ContentStore;
+use image::digest::Digest;
+use image::layer::{Compression, LayerFiles};
+use image::manifest;
+use image::reference::Reference;
+use image::registry::{Registry, RegistryOptions};
+use image::remote::{Encryption, Remote, RemoteOptions};
 use running::{Running, client, get, kubeconfig};
 use serde_json::{Value, json};
 use world::World;
@@ -22,7 +30,7 @@ use world::World;
 const FORMAT_1: &[u8] = include_bytes!("format-1.tar.gz");
 
 /// What this program writes.
-const CURRENT: u64 = 2;
+const CURRENT: u64 = 3;
 
 fn unpacked() -> World {
     let world = World::new();
@@ -71,6 +79,51 @@ fn what_a_version_before_wrote_is_there_and_in_the_present_format() {
         (written["format"].as_u64(), written["readableFrom"].as_u64()),
         (Some(CURRENT), Some(CURRENT - 1))
     );
+}
+
+/// Pushes an image of one file to a registry that everyone may write to, as it was until format 2; returns its digest.
+async fn push(host: &str, name: &str) -> Digest {
+    let store = ContentStore::temporary().expect("a store");
+    let mut files = LayerFiles::new();
+    files.add_bytes("/baton", name, 0o755).expect("a file");
+    let layer = files.write(&store, Compression::Gzip).expect("a layer");
+    let settings = ImageSettings::default();
+    let image = build::image(&store, &settings, manifest::host_architecture(), &[layer]).expect("an image");
+    let remote = Remote::new(RemoteOptions {
+        encryption: Encryption::Off,
+        ..RemoteOptions::default()
+    });
+    let reference = Reference::parse(&format!("{host}/{name}:v1")).expect("a name");
+    let pushed = remote.push(&store, &image.descriptor, &reference).await;
+    pushed.expect("everyone may push");
+    manifest::digest_of(&image.descriptor).expect("a digest")
+}
+
+#[test]
+fn of_images_from_before_pushers_were_noted_only_those_count_that_the_node_ran() {
+    let world = with_stamp(unpacked(), 2);
+    let folder = world.path("data/registry");
+    let options = || RegistryOptions::open_to_all(&folder);
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let (ran, never) = runtime.block_on(async {
+        let open = Registry::open(options()).expect("a registry");
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a socket");
+        let serving = open.serve(listener, None).expect("a registry");
+        let host = serving.address().to_string();
+        let pushed = (push(&host, "ran").await, push(&host, "never").await);
+        serving.stop().await;
+        pushed
+    });
+    fs::create_dir_all(world.path(&format!("data/node/images/{}", ran.hex()))).expect("a folder");
+    fs::create_dir_all(world.path("data/node/content")).expect("a folder");
+    fs::write(world.path("data/node/content/fetched"), "by anyone").expect("a file");
+    read(&world, "/api/v1/namespaces/default/configmaps/kept");
+    assert_eq!(stamp(&world)["format"], CURRENT);
+    assert!(!world.path("data/node/content/fetched").exists());
+    let registry = Registry::open(options()).expect("a registry");
+    let pusher = |name: &str, digest: &Digest| registry.pusher(name, digest).expect("a look");
+    assert_eq!(pusher("ran", &ran).as_deref(), Some("baton"));
+    assert_eq!(pusher("never", &never), None);
 }
 
 #[test]

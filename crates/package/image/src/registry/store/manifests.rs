@@ -45,6 +45,7 @@ impl Store {
         digest: &ContentDigest,
         bytes: &[u8],
         tags: &[Tag],
+        pusher: Option<&str>,
     ) -> Result<(), StoreError> {
         let action = || format!("store manifest {digest} in {repository}");
         let _adding = self.adding();
@@ -75,6 +76,12 @@ impl Store {
         }
         let record = self.layout.manifest(repository, digest);
         durable::replace(&temporary, &record, manifest.media_type.as_bytes()).during(action)?;
+        // Before a tag leads there: who follows it asks at once who pushed. Whoever needn't log in says nothing, and takes
+        // nothing back: the bytes are those that somebody else pushed.
+        if let Some(pusher) = pusher {
+            let record = self.layout.pusher(repository, digest);
+            durable::replace(&temporary, &record, pusher.as_bytes()).during(action)?;
+        }
         for tag in tags {
             let target = self.layout.tag(repository, tag);
             durable::replace(&temporary, &target, digest.to_string().as_bytes())
@@ -173,7 +180,25 @@ impl Store {
         Ok(true)
     }
 
-    /// Removes the record of a manifest, and that it is about another.
+    /// Who pushed a manifest that is here, by the name that was logged in with.
+    pub(in crate::registry) fn pusher(
+        &self,
+        repository: &RepositoryName,
+        digest: &ContentDigest,
+    ) -> Result<Option<String>, StoreError> {
+        let action = || format!("read who pushed {digest} into {repository}");
+        if !self
+            .layout
+            .manifest(repository, digest)
+            .try_exists()
+            .during(action)?
+        {
+            return Ok(None);
+        }
+        if_present(fs::read_to_string(self.layout.pusher(repository, digest))).during(action)
+    }
+
+    /// Removes the record of a manifest, who pushed it, and that it is about another.
     pub(in crate::registry) fn forget_manifest(
         &self,
         repository: &RepositoryName,
@@ -189,6 +214,7 @@ impl Store {
             .and_then(|stored| Manifest::parse(&stored.bytes, Some(&stored.media_type)).ok())
             .and_then(|manifest| manifest.subject);
         durable::remove(&self.layout.manifest(repository, digest)).during(action)?;
+        durable::remove(&self.layout.pusher(repository, digest)).during(action)?;
         if let Some(subject) = subject {
             durable::remove(&self.layout.referrer(repository, &subject.digest, digest)).during(action)?;
         }

@@ -121,7 +121,7 @@ async fn without_the_right_to_push_nothing_is_published() {
         .push(&store, &root, &reference(&mock, "a:1"))
         .await
         .expect_err("refused");
-    insta::assert_snapshot!(message(&mock, &error), @"registry registry.example refuses access to a (401): no credentials are kept for it; log in (docker login registry.example, podman login registry.example) or set REGISTRY_AUTH_FILE");
+    insta::assert_snapshot!(message(&mock, &error), @"registry registry.example refuses access to a (401): no credentials are kept for it; log in (baton login registry.example, docker login registry.example) or set REGISTRY_AUTH_FILE");
     mock.change(|contents| assert!(contents.blobs.is_empty() && contents.manifests.is_empty()));
 }
 

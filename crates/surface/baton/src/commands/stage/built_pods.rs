@@ -11,6 +11,7 @@ use stage::node::images::Images;
 use crate::failure::Failure;
 use crate::hosted_stage;
 use crate::listening;
+use crate::own_registry;
 
 /// Where images are found that baton built, and whose pods run as processes of this machine.
 ///
@@ -24,7 +25,7 @@ pub(super) struct BuiltPodsFlags {
     /// Really run pods of images that baton built and this registry has, as in their names; may be repeated
     #[arg(long = "registry", value_name = "HOST[:PORT]")]
     registries: Vec<String>,
-    /// Serve a registry as well, and really run what baton built and pushed there; its content lies in the data folder
+    /// Serve a registry as well, and really run what baton built and who logged in pushed there; it lies in the data folder
     #[arg(long, value_name = "ADDRESS", requires = "data_dir")]
     serve_registry: Option<SocketAddr>,
 }
@@ -41,26 +42,31 @@ impl BuiltPodsFlags {
         self.serve_registry
     }
 
-    /// Opens what the flags name. Called within a Tokio runtime.
-    pub(super) async fn open(self, data: Option<&Path>) -> Result<BuiltPods, Failure> {
-        let mut registries = self.registries;
+    /// Opens what the flags name; others reach the registry by `names`. Called within a Tokio runtime.
+    pub(super) async fn open(self, data: Option<&Path>, names: &[String]) -> Result<BuiltPods, Failure> {
+        let registries = self.registries;
         let registry = match (self.serve_registry, data) {
             (Some(address), Some(data)) => {
                 let listener = listening::bind(address, "--serve-registry").await?;
-                let serving = hosted_stage::serve_registry(&data.join("registry"), listener)?;
-                registries.extend(hosted_stage::hosts(serving.address()));
-                Some(serving)
+                let password = own_registry::password(Some(data))?;
+                let folder = data.join("registry");
+                Some(hosted_stage::serve_registry(&folder, listener, &password, names)?)
             }
             _ => None,
         };
-        if registries.is_empty() && self.layouts.is_empty() {
+        if registry.is_none() && registries.is_empty() && self.layouts.is_empty() {
             return Ok(BuiltPods {
                 images: None,
                 registry,
             });
         }
         Ok(BuiltPods {
-            images: Some(hosted_stage::built_images(data, registries, self.layouts)?),
+            images: Some(hosted_stage::built_images(
+                data,
+                registry.as_ref(),
+                registries,
+                self.layouts,
+            )?),
             registry,
         })
     }

@@ -1,18 +1,16 @@
 //! The console: who may look, and that it is served until everything stops.
 
-use std::fs;
-use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
 use ::console::{Console, Token};
-use stage::access::keys::write_private;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::failure::Failure;
+use crate::kept_secret;
 use crate::served_router::ServedRouter;
 
 /// The file that keeps the token, so that a browser which was let in once is let in again.
@@ -21,23 +19,11 @@ const TOKEN_FILE: &str = "console.token";
 /// Returns the token that a folder keeps, or a new one.
 pub(super) fn token(folder: Option<&Path>) -> Result<Token, Failure> {
     let path = folder.map(|folder| folder.join(TOKEN_FILE));
-    if let Some(path) = &path {
-        match fs::read_to_string(path) {
-            Ok(text) => {
-                return Token::from_text(text.trim())
-                    .map_err(|error| Failure::new(format!("cannot use {}: {error}", path.display())));
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(Failure::new(format!("cannot read {}: {error}", path.display()))),
-        }
-    }
-    let token = Token::random()
-        .map_err(|error| Failure::new(format!("cannot make a token for the console: {error}")))?;
-    if let Some(path) = &path {
-        write_private(path, format!("{}\n", token.as_str()).as_bytes())
-            .map_err(|error| Failure::new(error.to_string()))?;
-    }
-    Ok(token)
+    let text = kept_secret::read_or_make(path.as_deref())?;
+    Token::from_text(&text).map_err(|error| {
+        let place = path.map_or_else(String::new, |path| format!(" {}", path.display()));
+        Failure::new(format!("cannot use{place}: {error}"))
+    })
 }
 
 /// A console that is served.
@@ -91,7 +77,7 @@ mod tests {
         let again = token(Some(folder.path())).expect("a token");
         assert_eq!(first.as_str(), again.as_str());
         assert_ne!(first.as_str(), token(None).expect("a token").as_str());
-        fs::write(folder.path().join(TOKEN_FILE), "short").expect("a file");
+        std::fs::write(folder.path().join(TOKEN_FILE), "short").expect("a file");
         let said = token(Some(folder.path())).expect_err("a failure").text();
         assert!(
             said.contains("console.token: a token of the console has"),

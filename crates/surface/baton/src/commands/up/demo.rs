@@ -42,7 +42,7 @@ const FIELD_MANAGER: &str = "baton";
 /// Shows the example until everything in it is ready.
 pub(super) async fn show(running: &Running, terminal: &mut Terminal) -> Result<(), Failure> {
     let client = &running.client;
-    publish(client, &running.registry_host(), terminal).await?;
+    publish(running, terminal).await?;
     install(client, terminal).await?;
     status::follow(client, EXTENSION, terminal).await?;
     resource::follow(client, terminal).await?;
@@ -55,7 +55,9 @@ pub(super) async fn show(running: &Running, terminal: &mut Terminal) -> Result<(
 }
 
 /// Publishes the versions, unless the cluster has the catalog with their names in it already.
-async fn publish(client: &Client, registry: &str, terminal: &mut Terminal) -> Result<(), Failure> {
+async fn publish(running: &Running, terminal: &mut Terminal) -> Result<(), Failure> {
+    let client = &running.client;
+    let registry = running.registry_host();
     let catalogs: Api<ClusterCatalog> = Api::all(client.clone());
     let known = catalogs
         .get_opt(CATALOG)
@@ -63,10 +65,10 @@ async fn publish(client: &Client, registry: &str, terminal: &mut Terminal) -> Re
         .map_err(|error| refused(&format!("read ClusterCatalog {CATALOG:?}"), error))?;
     let image = |catalog: &ClusterCatalog| Some(catalog.spec.source.image.as_ref()?.reference.clone());
     // It was made when everything was published; under another address the images would have other names.
-    if known.as_ref().and_then(image) != Some(publishing::catalog_image(registry)) {
+    if known.as_ref().and_then(image) != Some(publishing::catalog_image(&registry)) {
         let versions: Vec<&str> = example::VERSIONS.iter().map(|one| one.version).collect();
         terminal.remark(format!("publishing {} of the example", versions.join(", ")));
-        let reference = publishing::publish(registry).await?;
+        let reference = publishing::publish(&registry, running.registry_password.clone()).await?;
         let catalog = ClusterCatalog::new(
             CATALOG,
             ClusterCatalogSpec {

@@ -3,12 +3,14 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-use ::console::{Hosts, Token};
+use ::console::Token;
 use api::keys;
 use catalog_controller::pull_secrets::GlobalSecrets;
 use duty::leader::Tenure;
 use extension_controller::bundles::Certificates;
 use extension_controller::controller;
+use hosts::Hosts;
+use image::credentials::Secret;
 use image::registry::Serving as ServedRegistry;
 use kube::Client;
 use resolve::resolution::BrokenCatalogs;
@@ -30,6 +32,13 @@ use crate::served_router::ServedRouter;
 /// folder's lock lets only one live.
 const IDENTITY: &str = "baton-up";
 
+/// The names of the Service that catalogs have in a cluster, for programs that were told them.
+const CATALOG_SERVICE: [&str; 3] = [
+    "catalogd-service.olmv1-system",
+    "catalogd-service.olmv1-system.svc",
+    "catalogd-service.olmv1-system.svc.cluster.local",
+];
+
 /// What is to run.
 pub(super) struct Plan<'a> {
     /// The folder of the cluster; `None` is memory.
@@ -45,6 +54,8 @@ pub(super) struct Plan<'a> {
     pub(super) images: Images,
     /// Who knows it may use the console.
     pub(super) token: Token,
+    /// Who knows it may write to the registry.
+    pub(super) registry_password: Secret,
 }
 
 /// Everything that runs.
@@ -53,6 +64,8 @@ pub(super) struct Running {
     pub(super) client: Client,
     pub(super) api: ServedApi,
     pub(super) registry: ServedRegistry,
+    /// Who knows it may write to the registry.
+    pub(super) registry_password: Secret,
     /// Where catalogs are served, up to and without `/catalogs`.
     pub(super) catalogs_url: String,
     /// Where things listen.
@@ -78,6 +91,7 @@ impl Running {
             last,
             images,
             token,
+            registry_password,
         } = plan;
         // First of all: a port that is in use is noticed before anything is made.
         let (registry_listener, catalogs_listener, console_listener) = tokio::try_join!(
@@ -85,9 +99,13 @@ impl Running {
             addresses::bind(addresses.catalogs, last.catalogs, "--catalogs"),
             addresses::bind(addresses.console, last.console, "--console"),
         )?;
-        let registry = hosted_stage::serve_registry(&files.join("registry"), registry_listener)?;
-        let hosts = hosted_stage::hosts(registry.address()).to_vec();
-        let built = hosted_stage::built_images(cluster.as_deref(), hosts, Vec::new())?;
+        let registry = hosted_stage::serve_registry(
+            &files.join("registry"),
+            registry_listener,
+            &registry_password,
+            &addresses.tls_san,
+        )?;
+        let built = hosted_stage::built_images(cluster.as_deref(), Some(&registry), Vec::new(), Vec::new())?;
         let stage = hosted_stage::start(cluster, Some(built), events).await?;
         let client = Client::new(stage.service(), "default");
         let classic = classic_options();
@@ -114,7 +132,10 @@ impl Running {
             duties: olm::Duties::default(),
             classic: Some(classic),
         })?;
-        let catalogs = controllers.serve(catalogs_listener, None, MetricsPlace::WithCatalogs);
+        let hosts = Hosts::of(catalogs_address.ip())
+            .with_all(CATALOG_SERVICE)
+            .with_all(&addresses.tls_san);
+        let catalogs = controllers.serve(catalogs_listener, None, MetricsPlace::WithCatalogs, Some(hosts));
         let following = tokio::spawn(following::follow(
             registry.registry().tagged(),
             registry.address(),
@@ -139,6 +160,7 @@ impl Running {
                 console: Some(console_address),
             },
             console_url: console.url(console_address),
+            registry_password,
             client,
             api,
             registry,
@@ -200,8 +222,8 @@ async fn serve_api(
 }
 
 /// The names under which browsers reach the console: those of this machine, and those that others use for it.
-fn console_hosts(addresses: &AddressFlags, address: SocketAddr) -> Hosts {
-    let hosts = Hosts::loopback(address.port()).with(address.to_string());
+fn console_hosts(addresses: &AddressFlags, address: SocketAddr) -> ::console::Hosts {
+    let hosts = ::console::Hosts::loopback(address.port()).with(address.to_string());
     let names = addresses.tls_san.iter();
     names.fold(hosts, |hosts, name| {
         hosts.with(format!("{name}:{}", address.port()))

@@ -159,7 +159,10 @@ impl<'w> Author<'w> {
         if self.separate_definitions {
             arguments.push("--separate-crds");
         }
-        let output = self.world.run(&arguments);
+        let mut command = self.world.command(&arguments);
+        // Where it is `baton up`, its registry's password is known by that.
+        command.env("BATON_DATA_DIR", self.world.path("data"));
+        let output = command.output().expect("the program runs");
         let published = self.world.path(PUBLISHED).join(version);
         copy(&self.tree, &published);
         write_label(&published.join(watches::WATCHES_FILE), version);

@@ -13,6 +13,7 @@ use catalog::template::{Compatibility, Template};
 use futures_util::future::try_join_all;
 use image::build::BuiltImage;
 use image::content::ContentStore;
+use image::credentials::{Credentials, Secret};
 use image::layer::{Compression, Layer};
 use image::policy::PolicySource;
 use image::program::Program;
@@ -25,6 +26,7 @@ use crate::commands::catalog::catalog_image::CatalogImageFlags;
 use crate::commands::catalog::rendering::FormFlags;
 use crate::commands::catalog::template::render_found;
 use crate::failure::Failure;
+use crate::own_registry;
 
 /// The images of a version, and the bundle as a catalog has it.
 struct Version {
@@ -37,7 +39,7 @@ struct Version {
 ///
 /// The program in the operator's image is this one, whether or not it needs libraries: its pods are processes of this
 /// machine, which has them.
-pub(super) async fn publish(registry: &str) -> Result<String, Failure> {
+pub(super) async fn publish(registry: &str, password: Secret) -> Result<String, Failure> {
     let store = ContentStore::temporary()?;
     let tree = tempfile::tempdir()
         .map_err(|error| Failure::new(format!("cannot make a temporary folder: {error}")))?;
@@ -56,7 +58,8 @@ pub(super) async fn publish(registry: &str) -> Result<String, Failure> {
         blocking(move || build(&published, &tree, &registry, binaries, &programs, &store))
     });
     let versions = try_join_all(built).await?;
-    let options = RemoteOptions::from_surroundings(&Surroundings::of_process(), &PolicySource::Optional)?;
+    let mut options = RemoteOptions::from_surroundings(&Surroundings::of_process(), &PolicySource::Optional)?;
+    options.credentials = Credentials::fixed(own_registry::login(password));
     let remote = Remote::new(options);
     for version in &versions {
         for (name, image) in [&version.operator, &version.bundle] {
@@ -106,7 +109,7 @@ fn build(
     options.architectures = programs.keys().cloned().collect();
     options.created_at = published.at;
     options.update_permissions = true;
-    let generated = generation::generate(&project, &options, None)?;
+    let generated = generation::generate(&project, &options)?;
     let operator = OperatorImage::new(&project, &generated, binaries)?.build_on(programs, store)?;
     let bundle = bundle_image(&generated.files, &generated.labels, store)?;
     let files = BundleFiles::from_image(generated.files, generated.labels);
