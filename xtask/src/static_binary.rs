@@ -29,11 +29,7 @@ pub(crate) fn build() -> Result<(), Box<dyn std::error::Error>> {
     let folder = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     println!(
         "{}",
-        folder
-            .join(target)
-            .join("dist/baton")
-            .canonicalize()?
-            .display()
+        folder.join(target).join("dist/baton").canonicalize()?.display()
     );
     Ok(())
 }

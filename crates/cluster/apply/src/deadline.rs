@@ -89,7 +89,8 @@ mod tests {
             (60, true, 0),
             (61, true, 0),
         ] {
-            let left = remaining(&set, created + SignedDuration::from_secs(age)).expect("there is a deadline");
+            let left =
+                remaining(&set, created + SignedDuration::from_secs(age)).expect("there is a deadline");
             assert_eq!(!left.is_positive(), is_over, "after {age} s");
             let next = Limiter::default().wait("x-1", otherwise, Some(left));
             assert_eq!(next.as_secs(), wait, "after {age} s");

@@ -64,7 +64,10 @@ impl Binaries {
     /// Finds the programs that an earlier [`Binaries::build`] left, without building anything.
     pub fn locate() -> Result<Self, BuildError> {
         let folder = folder();
-        if PROGRAMS.iter().any(|program| !program_cache::is_whole(&folder.join(program))) {
+        if PROGRAMS
+            .iter()
+            .any(|program| !program_cache::is_whole(&folder.join(program)))
+        {
             return Err(BuildError::NotBuilt(folder));
         }
         Ok(Self { folder })

@@ -239,8 +239,8 @@ impl World {
     }
 
     pub(crate) async fn start_registry(&mut self) {
-        let registry =
-            Registry::open(RegistryOptions::open_to_all(self.folder.path().join("registry"))).expect("a registry");
+        let registry = Registry::open(RegistryOptions::open_to_all(self.folder.path().join("registry")))
+            .expect("a registry");
         let listener = TcpListener::bind(&self.address).await.expect("the same socket");
         self.registry = Some(registry.serve(listener, None).expect("a registry"));
     }

@@ -62,8 +62,10 @@ impl Stage {
     async fn serve(self, kubeconfig: &Path, terminal: &mut Terminal) -> Result<(), Failure> {
         // Listening for signals first: who reads the lines below may stop the server at once.
         let stop = runtime::stop_signal()?;
-        let built_pods::BuiltPods { images, registry } =
-            self.built_pods.open(self.data_dir.as_deref(), &self.tls_san).await?;
+        let built_pods::BuiltPods { images, registry } = self
+            .built_pods
+            .open(self.data_dir.as_deref(), &self.tls_san)
+            .await?;
         let _outlived = hosted_stage::outlive_file_limits();
         let stage = hosted_stage::start(self.data_dir.clone(), images, &self.events).await?;
         let options = ServeOptions {

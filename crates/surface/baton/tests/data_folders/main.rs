@@ -107,7 +107,9 @@ fn of_images_from_before_pushers_were_noted_only_those_count_that_the_node_ran()
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let (ran, never) = runtime.block_on(async {
         let open = Registry::open(options()).expect("a registry");
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a socket");
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
+            .await
+            .expect("a socket");
         let serving = open.serve(listener, None).expect("a registry");
         let host = serving.address().to_string();
         let pushed = (push(&host, "ran").await, push(&host, "never").await);
