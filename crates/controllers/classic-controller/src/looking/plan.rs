@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use apply::object::{ObjectId, at, text};
 use classic::{Key, Kind, World, Write};
@@ -13,7 +14,8 @@ use install_plan::user_plan::is_unplanned;
 use kube::api::{Api, ApiResource, DynamicObject, ListParams};
 use kube::core::GroupVersionKind;
 use resolve::classic::entry::CatalogKey;
-use serde_json::Value;
+use schema::structural::definition::is_condition_true;
+use serde_json::{Value, json};
 use service_version::Place;
 
 use crate::controller::{Again, Office, now};
@@ -29,6 +31,13 @@ const MAX_STALE: usize = 50;
 
 /// How many custom resources are read at once.
 const PAGE: u32 = 500;
+
+/// How often it is asked again for the resources of a definition that is established and not served yet: a server takes a
+/// moment for that, and longer while it is busy.
+const SERVING_PAUSES: usize = 50;
+
+/// How long it is waited each time.
+const SERVING_PAUSE: Duration = Duration::from_millis(100);
 
 /// A run through a plan.
 struct Run<'a> {
@@ -219,6 +228,7 @@ impl Run<'_> {
     async fn check(&mut self, upgrade: &DefinitionUpgrade) {
         let versions: Vec<String> = upgrade.versions().map(str::to_owned).collect();
         let mut verdict = Verdict::Fits;
+        let mut pauses = 0..SERVING_PAUSES;
         'versions: for version in &versions {
             let kind = GroupVersionKind::gvk(&upgrade.group, version, "");
             let resource = ApiResource::from_gvk_with_plural(&kind, &upgrade.plural);
@@ -227,8 +237,18 @@ impl Run<'_> {
             loop {
                 let page = match resources.list(&parameters).await {
                     Ok(page) => page,
-                    // A definition that was just made may not be served yet, so nobody can have made one.
-                    Err(kube::Error::Api(status)) if status.code == 404 => continue 'versions,
+                    Err(kube::Error::Api(status)) if status.code == 404 => {
+                        if self.holds_none(&upgrade.name).await {
+                            continue 'versions;
+                        }
+                        if pauses.next().is_some() {
+                            tokio::time::sleep(SERVING_PAUSE).await;
+                            continue;
+                        }
+                        let text = format!("{version} of {} is established and not served yet", upgrade.name);
+                        verdict = Verdict::Unreadable(text);
+                        break 'versions;
+                    }
                     Err(fault) => {
                         verdict = Verdict::Unreadable(fault.to_string());
                         break 'versions;
@@ -250,6 +270,19 @@ impl Run<'_> {
             }
         }
         self.progress.checked(&upgrade.name, verdict);
+    }
+
+    /// Returns whether nobody can have made a resource of a definition whose resources the server doesn't find: only one
+    /// that isn't there, or was never established, has none for sure. Others are not served at the moment.
+    async fn holds_none(&mut self, name: &str) -> bool {
+        let id = ObjectId::of(&json!({
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": Kind::CustomResourceDefinition.naming().kind,
+            "metadata": {"name": name},
+        }));
+        self.look(id).await;
+        let definition = self.world.get(Kind::CustomResourceDefinition, "", name);
+        definition.is_none_or(|definition| !is_condition_true(definition, "Established"))
     }
 }
 
