@@ -5,6 +5,7 @@
 //! ```
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -60,8 +61,11 @@ fn digest_file(program: &Path) -> PathBuf {
 }
 
 fn digest_of(program: &Path) -> std::io::Result<String> {
-    let digest = digest(&SHA256, &std::fs::read(program)?);
-    Ok(digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect())
+    let mut text = String::new();
+    for byte in digest(&SHA256, &std::fs::read(program)?).as_ref() {
+        let _ = write!(text, "{byte:02x}");
+    }
+    Ok(text)
 }
 
 #[cfg(test)]
