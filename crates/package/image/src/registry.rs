@@ -33,6 +33,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
+use axum::middleware::map_request;
 use axum::routing::any;
 use hosts::Hosts;
 use http::StatusCode;
@@ -69,6 +70,7 @@ pub use manage::MAX_TAGS_PER_PUSH;
 pub use manifest::MAX_MANIFEST_BYTES;
 pub use names::{MAX_REPOSITORY_NAME_BYTES, MAX_TAG_BYTES};
 pub use push::MAX_CONCURRENT_WRITES;
+pub(crate) use pull::{NOBODY, PUSHER};
 pub use pushers::note_pusher;
 pub use serving::{Serving, TlsIdentity};
 pub use uploads::{MAX_UPLOAD_AGE, MAX_UPLOAD_SESSIONS};
@@ -271,13 +273,23 @@ impl Registry {
             .route(tokens::PATH, any(tokens::answer))
             .route("/v2/", any(requests::answer))
             .route("/v2/{*path}", any(requests::answer))
+            .layer(map_request(requests::name_host))
             .with_state(self.clone())
     }
 
     /// Serves the registry on a socket until the result is told to stop, and collects garbage meanwhile. Called within a
     /// Tokio runtime.
     pub fn serve(&self, listener: TcpListener, tls: Option<TlsIdentity>) -> Result<Serving, RegistryError> {
-        Serving::start(self.clone(), listener, tls)
+        Serving::start(self.clone(), listener, None, tls)
+    }
+
+    /// Serves the registry as [`Registry::serve`] does, at the address that the name `localhost` may lead to as well.
+    pub fn serve_with_twin(
+        &self,
+        listener: TcpListener,
+        twin: Option<TcpListener>,
+    ) -> Result<Serving, RegistryError> {
+        Serving::start(self.clone(), listener, twin, None)
     }
 
     /// Removes blobs that no manifest refers to and uploads that were abandoned. Blocks; pushes go on meanwhile.

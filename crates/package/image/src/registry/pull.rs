@@ -21,6 +21,12 @@ use super::refusal::{ErrorCode, Refusal};
 /// The header that carries the digest of content.
 pub(super) const CONTENT_DIGEST: HeaderName = HeaderName::from_static("docker-content-digest");
 
+/// The header that says of a manifest that nobody is known to have pushed it, so that who would push the same does it all the same.
+pub(crate) const PUSHER: HeaderName = HeaderName::from_static("baton-pusher");
+
+/// What that header says.
+pub(crate) const NOBODY: &str = "nobody";
+
 /// How much of a blob is read from disk at once while it is sent.
 const SEND_BYTES: usize = 256 << 10;
 
@@ -96,12 +102,18 @@ pub(super) async fn manifest(
     let reference = existing_reference(&repository, reference)?;
     let text = reference.to_string();
     let name = repository.clone();
-    let (known, stored) = registry
+    let asks_who_pushed = wanted == Wanted::Facts && registry.0.options.access.knows_strangers();
+    let (known, stored, is_nobodys) = registry
         .blocking(move |shared| {
             let stored = shared.store.manifest(&repository, &reference)?;
+            let is_nobodys = match &stored {
+                Some(stored) if asks_who_pushed => shared.store.pusher(&repository, &stored.digest)?.is_none(),
+                _ => false,
+            };
             Ok((
                 stored.is_some() || shared.store.has_repository(&repository)?,
                 stored,
+                is_nobodys,
             ))
         })
         .await?;
@@ -123,6 +135,9 @@ pub(super) async fn manifest(
     // Media types were compared with known ones when the manifest came in.
     if let Ok(media_type) = HeaderValue::from_str(&stored.media_type) {
         answer.insert(CONTENT_TYPE, media_type);
+    }
+    if is_nobodys {
+        answer.insert(PUSHER, HeaderValue::from_static(NOBODY));
     }
     if wanted == Wanted::Content {
         *response.body_mut() = Body::from(stored.bytes);

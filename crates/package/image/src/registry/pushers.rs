@@ -3,16 +3,18 @@
 use std::io;
 use std::path::Path;
 
+use oci_spec::image::ImageIndex;
 use serde_json::Value;
 
 use super::content_digest::ContentDigest;
 use super::durable;
 use super::layout::Layout;
 use super::manifest::{Manifest, Role};
-use super::names::RepositoryName;
+use super::names::{ManifestReference, RepositoryName};
 use super::store::{Store, StoreError};
 use super::{Registry, RegistryError};
 use crate::digest::Digest;
+use crate::manifest::{host_architecture, select_platform};
 
 /// The largest configuration of an image that is read for its labels.
 const MAX_CONFIGURATION_BYTES: u64 = 4 << 20;
@@ -88,7 +90,7 @@ fn digests(manifest: &Manifest, wanted: Role) -> impl Iterator<Item = ContentDig
 }
 
 /// Notes who pushed the images of a registry's folder that nobody serves: `name`, as far as `is_his` says so. An index is his when
-/// all of its images are.
+/// the image is that this machine runs: it never looked at the others.
 ///
 /// Folders from before pushers were noted are brought along with this.
 pub fn note_pusher(folder: &Path, name: &str, is_his: impl Fn(&Digest) -> bool) -> io::Result<()> {
@@ -106,17 +108,25 @@ pub fn note_pusher(folder: &Path, name: &str, is_his: impl Fn(&Digest) -> bool) 
     };
     for repository in store.all_repositories().map_err(io::Error::other)? {
         for digest in store.manifests(&repository).map_err(io::Error::other)? {
-            // One that can't be read is nobody's.
-            let manifest = store.parsed_manifest(&repository, &digest).ok().flatten();
-            let is_index_of_his = manifest.is_some_and(|manifest| {
-                let mut images = digests(&manifest, Role::Manifest).peekable();
-                images.peek().is_some() && images.all(|image| is_known(&image))
-            });
-            if is_known(&digest) || is_index_of_his {
+            let run = image_run_here(&store, &repository, &digest);
+            if is_known(&digest) || run.is_some_and(|image| is_known(&image)) {
                 let record = store.layout.pusher(&repository, &digest);
                 durable::replace(&store.layout.temporary(), &record, name.as_bytes())?;
             }
         }
     }
     Ok(())
+}
+
+/// The image of an index that is run on this machine; none of what can't be read.
+fn image_run_here(
+    store: &Store,
+    repository: &RepositoryName,
+    digest: &ContentDigest,
+) -> Option<ContentDigest> {
+    let reference = ManifestReference::Digest(digest.clone());
+    let stored = store.manifest(repository, &reference).ok()??;
+    let index: ImageIndex = serde_json::from_slice(&stored.bytes).ok()?;
+    let image = select_platform(&index, host_architecture()).ok()?;
+    image.digest().to_string().parse().ok()
 }

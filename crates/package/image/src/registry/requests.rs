@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use http::header::{ALLOW, AUTHORIZATION, HeaderName, HeaderValue, X_CONTENT_TYPE_OPTIONS};
+use http::header::{ALLOW, AUTHORIZATION, HOST, HeaderName, HeaderValue, X_CONTENT_TYPE_OPTIONS};
 use http::{Method, StatusCode};
 use serde_json::json;
 
@@ -27,6 +27,18 @@ pub(super) async fn answer(State(registry): State<Registry>, request: Request) -
     let (parts, mut body) = request.into_parts();
     let answered = dispatch(&registry, &parts, &mut body).await;
     finish(answered, &mut body).await
+}
+
+/// Writes the name that was asked where HTTP/1 has it: HTTP/2 says it beside the headers, and clients are sent back to it.
+pub(super) async fn name_host(mut request: Request) -> Request {
+    let asked = request.uri().authority();
+    let host = asked.and_then(|asked| HeaderValue::from_str(asked.as_str()).ok());
+    if let Some(host) = host
+        && !request.headers().contains_key(HOST)
+    {
+        request.headers_mut().insert(HOST, host);
+    }
+    request
 }
 
 /// Makes an answer complete: a refusal comes after what its client sends, and every answer says what speaks.

@@ -1,8 +1,10 @@
 //! Serving the registry on a socket, with or without TLS, until it is told to stop.
 
+use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use axum::{Extension, Router};
@@ -99,14 +101,16 @@ impl Serving {
     pub(super) fn start(
         registry: Registry,
         listener: TcpListener,
+        twin: Option<TcpListener>,
         tls: Option<TlsIdentity>,
     ) -> Result<Self, RegistryError> {
         let address = listener.local_addr().map_err(RegistryError::Listener)?;
         let (stop, stopped) = watch::channel(false);
         let is_tls = tls.is_some();
         let acceptor = tls.map(|identity| TlsAcceptor::from(identity.0));
+        let listeners = [Some(listener), twin].into_iter().flatten().collect();
         let accepting = tokio::spawn(accept(
-            listener,
+            listeners,
             acceptor,
             registry.router(),
             registry.clone(),
@@ -154,8 +158,18 @@ impl Drop for Serving {
     }
 }
 
+/// Takes the next connection of any listener.
+async fn next_of(listeners: &[TcpListener]) -> std::io::Result<(TcpStream, SocketAddr)> {
+    poll_fn(|context| {
+        let ready = |listener: &TcpListener| listener.poll_accept(context);
+        let first = listeners.iter().map(ready).find(Poll::is_ready);
+        first.unwrap_or(Poll::Pending)
+    })
+    .await
+}
+
 async fn accept(
-    listener: TcpListener,
+    listeners: Vec<TcpListener>,
     tls: Option<TlsAcceptor>,
     router: Router,
     registry: Registry,
@@ -169,7 +183,7 @@ async fn accept(
     loop {
         let next = async {
             let place = Arc::clone(&places).acquire_owned().await;
-            (place, listener.accept().await)
+            (place, next_of(&listeners).await)
         };
         let (place, accepted) = tokio::select! {
             next = next => next,
@@ -193,7 +207,7 @@ async fn accept(
             Err(_) => tokio::time::sleep(ACCEPT_REST).await,
         }
     }
-    drop(listener);
+    drop(listeners);
     let _ = tokio::time::timeout(STOP_GRACE, graceful.shutdown()).await;
     tasks.shutdown().await;
 }

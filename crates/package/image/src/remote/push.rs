@@ -14,6 +14,7 @@ use crate::content::ContentStore;
 use crate::digest::Digest;
 use crate::manifest::{self, MAX_DOCUMENT_BYTES};
 use crate::reference::Reference;
+use crate::registry::{NOBODY, PUSHER};
 
 /// How much of a blob is read from disk at a time, and the size of a piece where a registry takes no whole blobs.
 const PIECE_BYTES: usize = 1 << 20;
@@ -196,10 +197,15 @@ impl Remote {
         let address = connection.manifest_address(name);
         let is_there = match connection.head(&address, &what).await {
             Ok(headers) => {
-                name.digest().is_some()
-                    || headers
-                        .get("docker-content-digest")
-                        .is_some_and(|value| value.as_bytes() == digest.to_string().as_bytes())
+                let says = |header: &str, text: &str| {
+                    headers
+                        .get(header)
+                        .is_some_and(|value| value.as_bytes() == text.as_bytes())
+                };
+                let is_same =
+                    name.digest().is_some() || says("docker-content-digest", &digest.to_string());
+                // What nobody is known to have pushed doesn't run, so it is pushed although it is there.
+                is_same && !says(PUSHER.as_str(), NOBODY)
             }
             Err(RemoteError::NotFound { .. }) => false,
             Err(error) => return Err(error),

@@ -7,13 +7,14 @@ use hosts::Hosts;
 use http::Method;
 use image::credentials::{Credentials, Login, Secret};
 use image::digest::Digest;
+use image::manifest::host_architecture;
 use image::reference::Reference;
-use image::registry::{Access, Registry, RegistryOptions};
+use image::registry::{Access, Registry, RegistryOptions, note_pusher};
 use image::remote::{Encryption, Remote, RemoteError, RemoteOptions, Retry};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use crate::{Answer, OCI_MANIFEST, World, image, sha256};
+use crate::{Answer, OCI_INDEX, OCI_MANIFEST, World, image, sha256};
 
 const NAME: &str = "baton";
 const PASSWORD: &str = "a password that nobody guesses";
@@ -157,6 +158,12 @@ async fn who_asks_how_to_log_in_is_told_and_whether_it_worked() {
     assert_eq!(
         first.header("www-authenticate"),
         "Bearer realm=\"http://127.0.0.1:5000/v2/_token\",service=\"baton registry\""
+    );
+    // HTTP/2 says beside the headers which name was asked.
+    let elsewhere = world.get("https://127.0.0.1:5443/v2/").await;
+    assert_eq!(
+        elsewhere.header("www-authenticate"),
+        "Bearer realm=\"http://127.0.0.1:5443/v2/_token\",service=\"baton registry\""
     );
     let strangers_token = token(&world, None).await;
     let users_token = token(&world, Some(&basic(NAME, PASSWORD))).await;
@@ -304,6 +311,41 @@ async fn who_pushed_is_known_by_digest_until_the_manifest_goes() {
     assert_eq!(pusher(&world, "a", &manifest), None);
 }
 
+#[tokio::test]
+async fn of_an_image_for_several_machines_the_one_that_ran_here_is_enough_to_know_its_pusher() {
+    let world = World::new();
+    let here = world.push_image("a", "here", b"for this machine").await;
+    let there = world.push_image("a", "there", b"for another one").await;
+    let of = |image: &[u8], architecture: &str| {
+        json!({ "mediaType": OCI_MANIFEST, "digest": sha256(image), "size": image.len(),
+                "platform": { "os": "linux", "architecture": architecture } })
+    };
+    let index = |manifests: Value| {
+        json!({ "schemaVersion": 2, "mediaType": OCI_INDEX, "manifests": manifests })
+            .to_string()
+            .into_bytes()
+    };
+    let own = host_architecture();
+    let ran = index(json!([of(&there, "riscv64"), of(&here, own)]));
+    let never_ran = index(json!([of(&here, "riscv64"), of(&there, own)]));
+    for (tag, bytes) in [("ran", &ran), ("never-ran", &never_ran)] {
+        let put = world.put_manifest("a", tag, OCI_INDEX, bytes).await;
+        assert_eq!(put.status, 201, "{put:?}");
+    }
+    let folder = world.folder.path().to_owned();
+    let world = world.restart();
+    note_pusher(&folder, NAME, |digest| *digest == Digest::of(&here)).unwrap();
+    for (bytes, expected) in [
+        (&here, Some(NAME)),
+        (&there, None),
+        (&ran, Some(NAME)),
+        (&never_ran, None),
+    ] {
+        let pusher = world.registry.pusher("a", &Digest::of(bytes)).unwrap();
+        assert_eq!(pusher.as_deref(), expected, "{}", String::from_utf8_lossy(bytes));
+    }
+}
+
 fn remote(login: Login) -> Remote {
     Remote::new(RemoteOptions {
         credentials: Credentials::fixed(login),
@@ -354,6 +396,30 @@ async fn our_own_client_reads_without_and_writes_with_the_password() {
     assert_eq!(found.digest(), built.descriptor.digest());
     let digest: Digest = found.digest().to_string().parse().unwrap();
     assert_eq!(registry.pusher("a", &digest).unwrap().as_deref(), Some(NAME));
+    // What is there, and nobody is known to have pushed, is pushed again by who says that it is his.
+    let serving = {
+        serving.stop().await;
+        drop(registry);
+        let open = Registry::open(RegistryOptions::open_to_all(folder.path())).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let anyones = open.serve(listener, None).unwrap();
+        let theirs = Reference::parse(&format!("{}/c:v1", anyones.address())).unwrap();
+        let anybody = remote(Login::Anonymous);
+        anybody.push(&store, &built.descriptor, &theirs).await.unwrap();
+        anyones.stop().await;
+        drop(open);
+        let mut options = RegistryOptions::open_to_all(folder.path());
+        guard(&mut options);
+        let registry = Registry::open(options).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        registry.serve(listener, None).unwrap()
+    };
+    assert_eq!(serving.registry().pusher("c", &digest).unwrap(), None);
+    let his = Reference::parse(&format!("{}/c:v1", serving.address())).unwrap();
+    let owner = remote(password(PASSWORD));
+    owner.push(&store, &built.descriptor, &his).await.unwrap();
+    let pusher = serving.registry().pusher("c", &digest).unwrap();
+    assert_eq!(pusher.as_deref(), Some(NAME));
     // A mount from another repository, as a client does it by itself.
     let elsewhere = Reference::parse(&format!("{}/b:v1", serving.address())).unwrap();
     remote(password(PASSWORD))
