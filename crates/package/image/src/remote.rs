@@ -144,7 +144,7 @@ impl RemoteOptions {
 }
 
 /// Whether a registry, given as `host` or `host:port`, is on this machine.
-fn is_loopback(host: &str) -> bool {
+pub fn is_loopback(host: &str) -> bool {
     let name = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((address, _)) => address,
         None => host.rsplit_once(':').map_or(host, |(name, _)| name),

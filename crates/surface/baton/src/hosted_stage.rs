@@ -65,23 +65,31 @@ pub(crate) async fn serve(
     })
 }
 
-/// Serves the registry that a folder keeps: everyone on this machine may read, and who has the password may write. Called
-/// within a Tokio runtime.
+/// Serves the registry that a folder keeps: everyone on this machine may read, and who has the password may write. `flag` is what gave
+/// the address. Called within a Tokio runtime.
 pub(crate) fn serve_registry(
     folder: &Path,
     listener: TcpListener,
+    flag: &str,
     password: &Secret,
     names: &[String],
 ) -> Result<ServedRegistry, Failure> {
     let mut options = RegistryOptions::guarded(folder, Access::one_writer(own_registry::USER, password)?);
-    options.hosts = Some(Hosts::of(listener.local_addr()?.ip()).with_all(names));
-    Ok(Registry::open(options)?.serve(listener, None)?)
+    let address = listener.local_addr()?;
+    let twin = listening::bind_twin(address, flag)?;
+    options.hosts = Some(Hosts::of(address.ip()).with_all(names));
+    Ok(Registry::open(options)?.serve_with_twin(listener, twin)?)
 }
 
 /// The hosts under which images of a registry on this machine are named.
-pub(crate) fn hosts(listens_on: SocketAddr) -> [String; 2] {
+pub(crate) fn hosts(listens_on: SocketAddr) -> Vec<String> {
     let registry = stage::server::local(listens_on);
-    [registry.to_string(), format!("localhost:{}", registry.port())]
+    let mut hosts = vec![registry.to_string()];
+    // Elsewhere `localhost` leads to somebody else.
+    if listening::is_localhost(registry) {
+        hosts.push(format!("localhost:{}", registry.port()));
+    }
+    hosts
 }
 
 /// The images whose pods really run: those that baton built and that these registries or layouts have, or that were pushed with
@@ -101,7 +109,7 @@ pub(crate) fn built_images(
     let mut images =
         BuiltImages::new(Arc::new(store), Remote::new(options), registries).with_layouts(layouts);
     if let Some(own) = own {
-        images = images.with_own_registry(hosts(own.address()).to_vec(), own.registry().clone());
+        images = images.with_own_registry(hosts(own.address()), own.registry().clone());
     }
     Ok(Arc::new(images))
 }

@@ -100,7 +100,7 @@ fn document(record: &Record) -> Option<CredentialsDocument> {
 /// The names of a registry of this machine, as images have them.
 fn names(host: &str) -> Vec<String> {
     match host.parse::<SocketAddr>() {
-        Ok(address) => hosted_stage::hosts(address).to_vec(),
+        Ok(address) => hosted_stage::hosts(address),
         Err(_) => vec![host.to_owned()],
     }
 }

@@ -325,6 +325,10 @@ fn a_cluster_is_well_then_broken_and_its_archive_has_no_secrets() {
                 .iter()
                 .any(|one| (one.0.as_str(), one.1.as_str()) == (*rule, *object))
         });
+        // The controller says it in the Subscription a moment after the groups are there.
+        if !report.to_string().contains("found 2 operatorGroups, expected 1") {
+            return Err(format!("nothing says what a Subscription waits for: {report:#}"));
+        }
         match missing {
             None if code == Some(1) => Ok(()),
             None => Err(format!("exit code {code:?}")),

@@ -236,9 +236,9 @@ fn told(takeover: &Takeover) -> String {
     told.push('\n');
     match &takeover.watch_namespace {
         Some(namespace) => {
-            told.push_str(&format!(
-                "The operator goes on watching namespace {namespace}: spec.config.inline.watchNamespace.\n"
-            ));
+            told.push_str("The operator goes on watching namespace ");
+            told.push_str(namespace);
+            told.push_str(": spec.config.inline.watchNamespace.\n");
         }
         None => told.push_str("The operator goes on watching all namespaces.\n"),
     }

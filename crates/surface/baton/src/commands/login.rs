@@ -56,7 +56,7 @@ impl Login {
         })?;
         match kept {
             Kept::InFile(path) => {
-                terminal.remark(format!("the password is kept unencrypted in {}", path.display()))
+                terminal.remark(format!("the password is kept unencrypted in {}", path.display()));
             }
             Kept::ByHelper(program) => terminal.remark(format!("the password is kept by {program}")),
         }
@@ -94,7 +94,9 @@ impl Login {
                     None => own_registry::kept_password(&folder)?,
                     Some(_) => None,
                 };
-                let password = kept.filter(|_| self.data.is_given()).ok_or_else(|| {
+                // It listens on this machine, so that no other name is told its password.
+                let is_its = self.data.is_given() && image::remote::is_loopback(registry);
+                let password = kept.filter(|_| is_its).ok_or_else(|| {
                     Failure::new(format!(
                         "{registry} is not the registry of a running `baton up`: give a name with --username, and the password with \
                          --password-stdin"
@@ -144,22 +146,21 @@ pub(crate) struct Logout {
 
 impl Logout {
     pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), Failure> {
-        let registry = match self.registry {
-            Some(registry) => registry,
-            None => {
-                let folder = self.data.folder()?;
-                let found = match instance::find(&folder)? {
-                    Found::Running(record) => own_registry::of(&record),
-                    Found::Nothing | Found::Remains(_) | Found::Changing(_) => None,
-                };
-                let (host, _) = found.ok_or_else(|| {
-                    Failure::new(format!(
-                        "no `baton up` runs in {}; name a registry: baton logout REGISTRY",
-                        folder.display()
-                    ))
-                })?;
-                host
-            }
+        let registry = if let Some(registry) = self.registry {
+            registry
+        } else {
+            let folder = self.data.folder()?;
+            let found = match instance::find(&folder)? {
+                Found::Running(record) => own_registry::of(&record),
+                Found::Nothing | Found::Remains(_) | Found::Changing(_) => None,
+            };
+            let (host, _) = found.ok_or_else(|| {
+                Failure::new(format!(
+                    "no `baton up` runs in {}; name a registry: baton logout REGISTRY",
+                    folder.display()
+                ))
+            })?;
+            host
         };
         let logins = logins(&ImageFlags {
             authfile: self.authfile,

@@ -215,6 +215,43 @@ fn the_registry_is_written_with_its_password_alone_which_commands_know() {
 }
 
 #[test]
+fn who_else_listens_where_localhost_leads_to_is_noticed_before_a_password_is_sent_there() {
+    let Ok(other) = std::net::TcpListener::bind("[::1]:0") else {
+        println!("SKIPPED: this machine has no address ::1");
+        return;
+    };
+    let port = other.local_addr().expect("an address").port();
+    let registry = format!("127.0.0.1:{port}");
+    let mut all = vec!["up", "--in-memory"];
+    for pair in super::ANY_PORTS.chunks(2) {
+        all.extend([pair[0], if pair[0] == "--registry" { &registry } else { pair[1] }]);
+    }
+    let world = World::new();
+    let refused = run(&world, &all);
+    assert_eq!(refused.status.code(), Some(1));
+    assert_eq!(
+        text(&refused.stderr),
+        format!(
+            "Error: cannot listen on [::1]:{port}: the port is in use, and who listens there would be sent what is meant for \
+             localhost:{port}, the password of the registry too; end that program, or give another address with --registry\n"
+        )
+    );
+    // A registry that runs answers at both, and nobody comes between.
+    let world = World::new();
+    let up = Up::start(&world, &["--in-memory"]);
+    let own = host(&up);
+    let port = own.rsplit(':').next().expect("a port");
+    let twin = format!("[::1]:{port}");
+    std::net::TcpListener::bind(&twin).expect_err("it is taken");
+    let localhost = format!("localhost:{port}");
+    for name in [&own, &twin, &localhost] {
+        let url = format!("http://{twin}/v2/_catalog");
+        let (status, said) = attack("GET", &url, &[("host", name)]);
+        assert_eq!(status, 200, "{name}: {said}");
+    }
+}
+
+#[test]
 fn login_keeps_what_the_registry_takes_where_docker_keeps_it() {
     let world = World::new();
     let up = Up::start(&world, &[]);

@@ -50,7 +50,10 @@ impl BuiltPodsFlags {
                 let listener = listening::bind(address, "--serve-registry").await?;
                 let password = own_registry::password(Some(data))?;
                 let folder = data.join("registry");
-                Some(hosted_stage::serve_registry(&folder, listener, &password, names)?)
+                let flag = "--serve-registry";
+                Some(hosted_stage::serve_registry(
+                    &folder, listener, flag, &password, names,
+                )?)
             }
             _ => None,
         };

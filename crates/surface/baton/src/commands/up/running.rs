@@ -102,6 +102,7 @@ impl Running {
         let registry = hosted_stage::serve_registry(
             &files.join("registry"),
             registry_listener,
+            "--registry",
             &registry_password,
             &addresses.tls_san,
         )?;
