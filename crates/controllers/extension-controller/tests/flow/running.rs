@@ -92,8 +92,9 @@ async fn of_two_controllers_one_leads_and_the_other_follows() {
     let world = World::without_controller().await;
     let leading = Arc::new(AtomicUsize::new(0));
     let tenure = |identity: &str| Tenure {
-        lasts: Duration::from_secs(2),
-        renews_within: Duration::from_secs(1),
+        // Nobody waits for its end: who stops gives it back.
+        lasts: Duration::from_mins(1),
+        renews_within: Duration::from_secs(30),
         every: Duration::from_millis(50),
         ..Tenure::new(SYSTEM, "test.example.com", identity)
     };
@@ -133,8 +134,8 @@ async fn of_two_controllers_one_leads_and_the_other_follows() {
 async fn a_leader_that_was_held_up_writes_nothing_afterwards() {
     let world = World::without_controller().await;
     let tenure = |identity: &str| Tenure {
-        lasts: Duration::from_secs(1),
-        renews_within: Duration::from_millis(600),
+        lasts: Duration::from_secs(8),
+        renews_within: Duration::from_secs(6),
         every: Duration::from_millis(50),
         ..Tenure::new(SYSTEM, "test.example.com", identity)
     };
@@ -150,6 +151,7 @@ async fn a_leader_that_was_held_up_writes_nothing_afterwards() {
         maps.create(&PostParams::default(), &map).await.map(drop)
     };
     let (say_leads, leads) = tokio::sync::oneshot::channel::<()>();
+    let (let_go_on, goes_on) = std::sync::mpsc::channel::<()>();
     // A thread of its own can be held up as a stopped process is: nothing in it goes on, its timers neither.
     let held_up = std::thread::spawn({
         let (client, tenure) = (world.client.clone(), tenure("first"));
@@ -165,7 +167,7 @@ async fn a_leader_that_was_held_up_writes_nothing_afterwards() {
                 let work = async |_| {
                     write(&guarded, "while-leading").await.expect("it leads");
                     say_leads.send(()).expect("somebody listens");
-                    std::thread::sleep(Duration::from_secs(3));
+                    goes_on.recv().expect("somebody else led");
                     write(&guarded, "too-late").await
                 };
                 lead(&client, &tenure, &fence, work).await
@@ -178,6 +180,7 @@ async fn a_leader_that_was_held_up_writes_nothing_afterwards() {
     tokio::time::timeout(Duration::from_mins(1), next)
         .await
         .expect("the second leads");
+    let_go_on.send(()).expect("the first is held up");
     let late = tokio::task::spawn_blocking(|| held_up.join())
         .await
         .expect("a thread")
