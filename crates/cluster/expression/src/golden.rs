@@ -86,7 +86,7 @@ fn rules_find_what_kubernetes_finds() {
         let limit = case["perCall"].as_u64().unwrap_or(PER_CALL_LIMIT);
         let path = schema::FieldPath::new("root");
         let findings = compiled.validate_within(&path, &case["self"], case.get("oldSelf"), budget, limit);
-        let mut errors: Vec<String> = findings.errors.iter().map(ToString::to_string).collect();
+        let mut errors: Vec<String> = findings.errors.told().iter().map(ToString::to_string).collect();
         errors.sort();
         if Json::from(errors.clone()) != case["errors"] {
             wrong.push(format!("{case}\nfound {errors:#?}"));

@@ -12,7 +12,7 @@ mod correlate;
 mod run;
 mod tree;
 
-use schema::FieldError;
+use schema::FieldErrors;
 
 pub use checks::{Checks, check};
 pub use tree::Compiled;
@@ -21,7 +21,7 @@ pub use tree::Compiled;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Findings {
     /// What is wrong with the value.
-    pub errors: Vec<FieldError>,
+    pub errors: FieldErrors,
     /// What is wrong with parts of the value that the update doesn't change: they are let through.
     pub warnings: Vec<String>,
 }

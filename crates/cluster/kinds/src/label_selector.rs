@@ -11,8 +11,8 @@ mod syntax;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use schema::field_error::{FieldError, FieldPath};
 use schema::structural::name_rules::{label_key, label_value};
+use schema::{FieldError, FieldErrors, FieldPath};
 use serde_json::{Map, Value};
 
 /// Why a text or an object is no selector, in Kubernetes' words.
@@ -85,7 +85,7 @@ pub struct Requirement {
 impl Requirement {
     /// Checks and returns a requirement; `values` are kept in the order given.
     pub fn new(key: &str, operator: Operator, values: Vec<String>) -> Result<Self, SelectorError> {
-        let mut errors: Vec<FieldError> = Vec::new();
+        let mut errors = FieldErrors::default();
         let invalid = |path: FieldPath, value: &str, detail: String| {
             FieldError::invalid(path, &Value::String(value.to_owned()), detail)
         };
@@ -199,12 +199,15 @@ impl fmt::Display for Requirement {
 }
 
 /// Returns several errors as one text: alone as it is, else in brackets, each text once.
-fn aggregate(errors: &[FieldError]) -> Option<String> {
+fn aggregate(errors: &FieldErrors) -> Option<String> {
     let mut seen = BTreeSet::new();
+    let more = (errors.left_out() > 0).then(|| format!("and {} more problems", errors.left_out()));
     let texts: Vec<String> = errors
+        .told()
         .iter()
         .map(ToString::to_string)
         .filter(|text| seen.insert(text.clone()))
+        .chain(more)
         .collect();
     match texts.as_slice() {
         [] => None,

@@ -4,7 +4,7 @@
 //! faults in the order in which the real server does; where that walks a map in no order, ours is the order of its keys.
 //!
 //! - `report`, `reading`: where a field is, what is wrong with it, and how objects are read
-//! - `syntax`, `selectors`, `metadata`, `resources`: what many kinds share
+//! - `syntax`, `selectors`, `metadata`, `resources`, `seen`: what many kinds share
 //! - `internal`, `difference`: parts of objects and their differences as errors show them
 //! - `pods` and what pods are made of: `containers`, `environment`, `probes`, `volumes`, `security`, `placement`
 //! - the other kinds, by what they are about
@@ -32,6 +32,7 @@ mod reading;
 mod report;
 mod resources;
 mod security;
+mod seen;
 mod selectors;
 mod services;
 mod storage;
@@ -42,21 +43,21 @@ mod volumes;
 mod warnings;
 mod workloads;
 
-use schema::FieldError;
+use schema::FieldErrors;
 use serde_json::Value;
 
 use self::report::Errors;
 use crate::tree::Fields;
 
 /// Returns what is wrong with a new object.
-pub fn validate_create(group: &str, kind: &str, object: &Value) -> Vec<FieldError> {
+pub fn validate_create(group: &str, kind: &str, object: &Value) -> FieldErrors {
     let mut errors = Errors::default();
     let object = reading::fields(object);
     create(&mut errors, group, kind, object);
     if errors.is_empty() {
         metadata::check_common(&mut errors, group, kind, object, None);
     }
-    errors.into_vec()
+    errors.into_faults()
 }
 
 fn create(errors: &mut Errors, group: &str, kind: &str, object: &Fields) {
@@ -132,7 +133,7 @@ pub fn validate_update(
     subresource: Option<&str>,
     new: &Value,
     old: &Value,
-) -> Vec<FieldError> {
+) -> FieldErrors {
     let mut errors = Errors::default();
     let (new, old) = (reading::fields(new), reading::fields(old));
     metadata::check_common(&mut errors, group, kind, new, Some(old));
@@ -140,7 +141,7 @@ pub fn validate_update(
         None | Some("scale") => update(&mut errors, group, kind, new, old),
         Some(below) => update_below(&mut errors, group, kind, below, new, old),
     }
-    errors.into_vec()
+    errors.into_faults()
 }
 
 fn update(errors: &mut Errors, group: &str, kind: &str, new: &Fields, old: &Fields) {

@@ -3,56 +3,121 @@
 //! The texts and the reasons of causes are those of Kubernetes' field errors: `kubectl` prints them and scripts match
 //! on them.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 use gotemplate::format::{float_text, quoted};
 use goyaml::json::{self, Escape};
 use serde_json::Value;
 
 /// Where a field is: `spec.containers[0].ports[name]`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct FieldPath(String);
+///
+/// A path shares its front with those it was made from, so that one for each item of a list costs no more than its own
+/// step, however long the key of a map above is.
+#[derive(Clone, Default)]
+pub struct FieldPath(Option<Arc<Step>>);
+
+/// The last step of a path, as it is written behind the others.
+struct Step {
+    front: FieldPath,
+    text: Box<str>,
+}
 
 impl FieldPath {
     /// Returns the path of the object itself, which prints as `<nil>` where it stands alone.
     pub const fn root() -> Self {
-        Self(String::new())
+        Self(None)
     }
 
     /// Returns the path that starts at a field of the object.
     pub fn new(name: &str) -> Self {
-        Self(name.to_owned())
+        Self::root().child(name)
     }
 
     /// Returns the path of a field of this object.
     pub fn child(&self, name: &str) -> Self {
-        if self.0.is_empty() {
-            Self(name.to_owned())
-        } else {
-            Self(format!("{}.{name}", self.0))
+        match self.0 {
+            None if name.is_empty() => Self::root(),
+            None => self.then(name.to_owned()),
+            Some(_) => self.then(format!(".{name}")),
         }
     }
 
     /// Returns the path of an item of this list.
     pub fn index(&self, index: usize) -> Self {
-        Self(format!("{}[{index}]", self.0))
+        self.then(format!("[{index}]"))
     }
 
     /// Returns the path of an entry of this map.
     pub fn key(&self, key: &str) -> Self {
-        Self(format!("{}[{key}]", self.0))
+        self.then(format!("[{key}]"))
+    }
+
+    fn then(&self, text: String) -> Self {
+        Self(Some(Arc::new(Step {
+            front: self.clone(),
+            text: text.into(),
+        })))
+    }
+
+    fn write(&self, out: &mut String) {
+        if let Some(step) = &self.0 {
+            step.front.write(out);
+            out.push_str(&step.text);
+        }
     }
 
     /// Returns the path as text; empty for the object itself.
-    pub fn as_str(&self) -> &str {
-        &self.0
+    pub fn text(&self) -> String {
+        let mut out = String::new();
+        self.write(&mut out);
+        out
+    }
+}
+
+impl PartialEq for FieldPath {
+    fn eq(&self, other: &Self) -> bool {
+        self.text() == other.text()
+    }
+}
+
+impl Eq for FieldPath {}
+
+impl Hash for FieldPath {
+    fn hash<Into: Hasher>(&self, state: &mut Into) {
+        self.text().hash(state);
+    }
+}
+
+impl fmt::Debug for FieldPath {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("FieldPath").field(&self.text()).finish()
     }
 }
 
 impl fmt::Display for FieldPath {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(if self.0.is_empty() { "<nil>" } else { &self.0 })
+        match self.0 {
+            None => formatter.write_str("<nil>"),
+            Some(_) => formatter.write_str(&self.text()),
+        }
     }
+}
+
+/// Cuts a text that is longer than `room` bytes, and says in it how much was cut off.
+pub fn shorten(text: &mut String, room: usize) {
+    if text.len() <= room {
+        return;
+    }
+    let mut end = room;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let left_out = text.len() - end;
+    text.truncate(end);
+    // Writing to a string can't fail.
+    let _ = write!(text, "… ({left_out} more bytes)");
 }
 
 /// What kind of wrong it is; the name is the `reason` of the cause.
@@ -254,6 +319,21 @@ impl FieldError {
             value: Some(actual.to_string()),
             detail,
         }
+    }
+
+    /// Cuts its parts to so many bytes together, as far as they are longer, and returns how many they have then.
+    pub(crate) fn shorten(&mut self, room: usize) -> usize {
+        let mut field = self.field.text();
+        if field.len() > room {
+            shorten(&mut field, room);
+            self.field = FieldPath::new(&field);
+        }
+        let mut used = field.len();
+        for part in self.value.iter_mut().chain([&mut self.detail]) {
+            shorten(part, room.saturating_sub(used));
+            used += part.len();
+        }
+        used
     }
 
     /// Returns the error's text without its field, as the cause of a Status has it.

@@ -5,7 +5,7 @@
 //! once for both.
 //!
 //! - [`node`]: one node of a type, and how it is reached
-//! - [`field_error`]: what is wrong with a field, in the words of the API server
+//! - [`field_error`], [`field_errors`]: what is wrong with a field, in the words of the API server; all of an object
 //! - [`builtin`]: the definitions of the built-in kinds
 //! - [`strict`]: fields that a type doesn't have, and fields that are written twice
 //! - [`openapi`]: the documents that `/openapi/v3` serves
@@ -14,6 +14,7 @@
 
 pub mod builtin;
 pub mod field_error;
+pub mod field_errors;
 pub mod node;
 pub mod openapi;
 pub mod protobuf;
@@ -21,4 +22,5 @@ pub mod strict;
 pub mod structural;
 
 pub use field_error::{FieldError, FieldErrorKind, FieldPath};
+pub use field_errors::{FieldErrors, UnknownFields};
 pub use node::{ListType, MapType, Reference, Schema, Type};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use schema::FieldError;
+use schema::FieldErrors;
 use schema::structural::definition;
 use schema::structural::metadata::Malformed;
 use schema::structural::{coerce, default, names, read, unchecked_rules, validate, validate_resource};
@@ -12,8 +12,9 @@ use serde_json::{Value, json};
 /// Schemas, values and definitions with the errors that the API server's own packages gave for them.
 const MEASURED: &str = include_str!("measured.jsonl");
 
-fn texts(errors: &[FieldError]) -> Vec<String> {
+fn texts(errors: &FieldErrors) -> Vec<String> {
     let mut texts: Vec<String> = errors
+        .told()
         .iter()
         .map(|error| format!("{} {error}", error.kind.reason()))
         .collect();
@@ -71,7 +72,7 @@ fn errors_and_settled_objects_are_those_of_the_api_server() {
                 default(&schema, &mut settled);
                 assert_eq!(plain(&settled), plain(&case["settled"]), "{line}");
                 let wanted = case.get("unknown").cloned().unwrap_or_else(|| json!([]));
-                assert_eq!(json!(unknown), wanted, "{line}");
+                assert_eq!(json!(unknown.paths()), wanted, "{line}");
             }
         }
         *counts.entry("values").or_default() += 1;
@@ -91,7 +92,7 @@ fn a_wrong_type_is_told_in_the_words_that_scripts_match() {
     .expect("the schema is sound");
     let object = json!({"spec": {"replicas": "three", "mode": "c"}});
     let errors = validate(&schema, &object, None);
-    let shown: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    let shown: Vec<String> = errors.told().iter().map(ToString::to_string).collect();
     assert_eq!(
         shown,
         [
@@ -107,9 +108,8 @@ fn a_wrong_type_is_told_in_the_words_that_scripts_match() {
         note.starts_with("<nil>: Invalid value: null: some validation rules were not checked"),
         "{note}"
     );
-    assert_eq!(
-        validate(&schema, &object, Some(&object)),
-        [],
+    assert!(
+        validate(&schema, &object, Some(&object)).is_empty(),
         "what didn't change stays allowed"
     );
 }

@@ -48,6 +48,8 @@ pub struct Api {
     pub resources: Resources,
     /// Who may do what, and who is who.
     pub access: Access,
+    /// Where requests wait for their turn.
+    pub door: crate::door::Door,
     /// What decides about writes beyond the rules of a kind.
     pub admission: Admission,
     /// The other servers that serve a part of the API.
@@ -73,6 +75,8 @@ pub struct Call {
     pub caller: Arc<Caller>,
     /// The program that calls, which names the manager of fields where the request doesn't.
     pub user_agent: String,
+    /// Whether the call takes turns with others.
+    takes_turns: bool,
     warnings: Mutex<Warnings>,
     /// What validating webhooks have allowed, so that a write that is tried again doesn't ask the same again.
     allowed: Mutex<Vec<(String, Value)>>,
@@ -84,8 +88,22 @@ impl Call {
         Self {
             caller,
             user_agent: user_agent.into(),
+            takes_turns: false,
             warnings: Mutex::default(),
             allowed: Mutex::default(),
+        }
+    }
+
+    /// Has the call take turns with others: its work pauses between its steps.
+    pub fn taking_turns(mut self) -> Self {
+        self.takes_turns = true;
+        self
+    }
+
+    /// Lets others have their turn between two steps of long work, and ends here when nobody waits for the answer any more.
+    pub async fn pause(&self) {
+        if self.takes_turns {
+            tokio::task::yield_now().await;
         }
     }
 
@@ -223,6 +241,7 @@ impl Api {
             allocations: crate::allocation::Allocations::of(&store),
             access: Access::new(&options, &store)?,
             store,
+            door: crate::door::Door::default(),
             resources: Resources::default(),
             admission: Admission::default(),
             aggregation: crate::aggregation::Aggregation::default(),

@@ -11,7 +11,7 @@ use expression::rules::Compiled;
 use kinds::columns::custom::Columns;
 use schema::structural::definition::is_condition_true;
 use schema::structural::{self, embedded, metadata, name_rules};
-use schema::{FieldError, FieldPath, Schema};
+use schema::{FieldError, FieldErrors, FieldPath, Schema};
 use serde_json::Value;
 use version::api_version_priority;
 
@@ -143,7 +143,7 @@ impl CustomKind {
     }
 
     /// Returns what is wrong with a new object.
-    pub fn validate_create(&self, namespaced: bool, object: &Value) -> Vec<FieldError> {
+    pub fn validate_create(&self, namespaced: bool, object: &Value) -> FieldErrors {
         let metadata = object.metadata().cloned().unwrap_or_default();
         let name_rule = |name: &str, is_prefix: bool| {
             let judged = if is_prefix {
@@ -154,14 +154,14 @@ impl CustomKind {
             name_rules::dns_subdomain(&judged)
         };
         let mut errors = metadata::validate(&metadata, namespaced, &name_rule, &FieldPath::new("metadata"));
-        errors.extend(structural::validate_resource(&self.stored_schema, object, None));
+        errors.append(structural::validate_resource(&self.stored_schema, object, None));
         errors.extend(self.scale_errors(object));
         if self.rules.is_empty() {
             return errors;
         }
         match structural::unchecked_rules(&errors) {
             Some(unchecked) => errors.push(unchecked),
-            None => errors.extend(self.rules.validate(&FieldPath::root(), object, None).errors),
+            None => errors.append(self.rules.validate(&FieldPath::root(), object, None).errors),
         }
         errors
     }
@@ -172,16 +172,16 @@ impl CustomKind {
         below: Option<&str>,
         new: &Value,
         old: &Value,
-    ) -> (Vec<FieldError>, Vec<String>) {
+    ) -> (FieldErrors, Vec<String>) {
         let (metadata, old_metadata) = (
             new.metadata().cloned().unwrap_or_default(),
             old.metadata().cloned().unwrap_or_default(),
         );
         let mut errors = metadata::validate_update(&metadata, &old_metadata, &FieldPath::new("metadata"));
         if below == Some("status") {
-            errors.extend(structural::validate_status(&self.stored_schema, new, old));
+            errors.append(structural::validate_status(&self.stored_schema, new, old));
         } else {
-            errors.extend(structural::validate_resource(&self.stored_schema, new, Some(old)));
+            errors.append(structural::validate_resource(&self.stored_schema, new, Some(old)));
             errors.extend(self.scale_errors(new));
         }
         if self.rules.is_empty() {
@@ -192,7 +192,7 @@ impl CustomKind {
             return (errors, Vec::new());
         }
         let found = self.rules.validate(&FieldPath::root(), new, Some(old));
-        errors.extend(found.errors);
+        errors.append(found.errors);
         (errors, found.warnings)
     }
 

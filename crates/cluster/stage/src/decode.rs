@@ -228,10 +228,7 @@ pub fn conform(resource: &Resource, object: &mut Value) -> Result<Vec<String>, S
             *object = decoded.value;
             decoded.problems
         }
-        Nature::Custom(custom) => schema::structural::prune(&custom.schema, object, true)
-            .into_iter()
-            .map(|path| format!("unknown field \"{path}\""))
-            .collect(),
+        Nature::Custom(custom) => schema::structural::prune(&custom.schema, object, true).problems(),
     };
     let object = crate::object::map_of(object);
     object.insert("apiVersion".into(), resource.api_version().into());

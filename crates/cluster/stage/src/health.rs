@@ -7,6 +7,7 @@ use http::{Response, StatusCode};
 use serde_json::{Value, json};
 
 use crate::api::Api;
+use crate::fairness::{Count, Level};
 use crate::wire::{Asked, Body, bytes_response, paths};
 
 /// The release of Kubernetes whose API is served.
@@ -119,6 +120,32 @@ pub fn metrics(api: &Arc<Api>) -> Response<Body> {
         ),
     ] {
         let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}");
+    }
+    for (name, kind, help, of) in [
+        (
+            "apiserver_flowcontrol_current_executing_requests",
+            "gauge",
+            "Number of requests that compute, by priority level.",
+            (|count| count.seated as u64) as fn(&Count) -> u64,
+        ),
+        (
+            "apiserver_flowcontrol_current_inqueue_requests",
+            "gauge",
+            "Number of requests that wait for their turn, by priority level.",
+            |count| count.waiting as u64,
+        ),
+        (
+            "apiserver_flowcontrol_rejected_requests_total",
+            "counter",
+            "Number of requests that were asked to come again, by priority level.",
+            |count| count.refused,
+        ),
+    ] {
+        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+        for level in Level::ALL {
+            let value = of(&api.door.count(level));
+            let _ = writeln!(text, "{name}{{priority_level=\"{}\"}} {value}", level.name());
+        }
     }
     bytes_response(
         StatusCode::OK,

@@ -2,15 +2,16 @@
 //! small controllers and the node that make a cluster live.
 //!
 //! ```text
-//! HTTP or in process ─► wire ─► access ─► api ─► admission ─► store ─► watchers
-//!                                          ▲                             │
-//!                              controllers, node ◄───────────────────────┘
+//! HTTP or in process ─► wire ─► access ─► door ─► api ─► admission ─► store ─► watchers
+//!                                                  ▲                             │
+//!                                      controllers, node ◄───────────────────────┘
 //! ```
 //!
 //! - [`store`]: all objects under one revision, in memory and in a journal
 //! - [`resource`], [`custom`], [`rules`]: what is served, and by which rules
 //! - [`api`]: the one path of every read and write
 //! - [`wire`]: the same over HTTP
+//! - [`door`], [`fairness`]: whose request is computed next, and where
 //! - [`access`]: who is who, and who may do what
 //! - [`admission`]: what decides about writes beyond the rules of a kind
 //! - [`aggregation`]: APIs that another server serves
@@ -34,7 +35,9 @@ pub mod client;
 pub mod controllers;
 pub mod custom;
 pub mod decode;
+pub mod door;
 pub mod events;
+pub mod fairness;
 pub mod filter;
 pub mod health;
 pub mod node;

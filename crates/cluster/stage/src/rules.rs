@@ -1,6 +1,6 @@
 //! The rules of a resource, whatever its nature: defaults, what a write may bring, what an object may not be.
 
-use schema::FieldError;
+use schema::FieldErrors;
 use schema::structural::definition;
 use serde_json::Value;
 
@@ -45,7 +45,7 @@ pub fn prepare_for_update(resource: &Resource, below: Option<&str>, new: &mut Va
 }
 
 /// Returns what is wrong with a new object.
-pub fn validate_create(resource: &Resource, object: &Value) -> Vec<FieldError> {
+pub fn validate_create(resource: &Resource, object: &Value) -> FieldErrors {
     match &resource.nature {
         Nature::BuiltIn(_) if defines_kinds(resource) => {
             definition::validate_with(object, &mut expression::rules::Checks::default())
@@ -65,7 +65,7 @@ pub fn validate_update(
     below: Option<&str>,
     new: &Value,
     old: &Value,
-) -> (Vec<FieldError>, Vec<String>) {
+) -> (FieldErrors, Vec<String>) {
     match &resource.nature {
         Nature::BuiltIn(_) if defines_kinds(resource) => {
             let errors = match below {

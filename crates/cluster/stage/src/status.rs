@@ -4,11 +4,25 @@
 //! them, and scripts match on them.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt;
 
 use http::StatusCode;
-use schema::FieldError;
+use schema::field_error::shorten;
+use schema::field_errors::{MOST_PROBLEMS, MOST_TEXT};
+use schema::{FieldError, FieldErrors};
 use serde_json::{Map, Value, json};
+
+/// How many bytes a message has at most, and all causes together: they say what is wrong with an object, with some words
+/// around each problem.
+const LONGEST_MESSAGE: usize = MOST_TEXT + (16 << 10);
+
+/// How many bytes of a name are repeated: more than any name that is allowed.
+const LONGEST_NAME: usize = 1 << 10;
+
+/// How many bytes the answer to a request that failed has at most, whatever the request was: the message, the causes and
+/// what is around them, with every byte escaped as `\u003c` is.
+pub const LARGEST_FAILURE: usize = 6 * (2 * LONGEST_MESSAGE + (32 << 10));
 
 /// One reason of several why a request failed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -36,6 +50,44 @@ pub struct Details {
     pub causes: Vec<Cause>,
     /// After how many seconds it makes sense to try again; 0 for never.
     pub retry_after_seconds: u32,
+}
+
+/// What is wrong with an object, as far as it is told, and how much more there is.
+#[derive(Debug, Clone, Copy)]
+pub struct Problems<'a> {
+    told: &'a [FieldError],
+    left_out: usize,
+}
+
+impl<'a> From<&'a FieldErrors> for Problems<'a> {
+    fn from(errors: &'a FieldErrors) -> Self {
+        Self {
+            told: errors.told(),
+            left_out: errors.left_out(),
+        }
+    }
+}
+
+impl<'a> From<&'a [FieldError]> for Problems<'a> {
+    fn from(errors: &'a [FieldError]) -> Self {
+        let (told, more) = errors.split_at(errors.len().min(MOST_PROBLEMS));
+        Self {
+            told,
+            left_out: more.len(),
+        }
+    }
+}
+
+impl<'a> From<&'a Vec<FieldError>> for Problems<'a> {
+    fn from(errors: &'a Vec<FieldError>) -> Self {
+        errors.as_slice().into()
+    }
+}
+
+impl<'a, const COUNT: usize> From<&'a [FieldError; COUNT]> for Problems<'a> {
+    fn from(errors: &'a [FieldError; COUNT]) -> Self {
+        errors.as_slice().into()
+    }
 }
 
 /// The failure of a request.
@@ -82,18 +134,22 @@ impl fmt::Display for GroupResource<'_> {
 
 impl Status {
     fn new(code: StatusCode, reason: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
+        let mut message = message.into();
+        shorten(&mut message, LONGEST_MESSAGE);
         Self {
             code,
             reason: reason.into(),
-            message: message.into(),
+            message,
             details: None,
             continue_token: None,
         }
     }
 
     fn about(mut self, resource: GroupResource<'_>, name: &str) -> Self {
+        let mut name = name.to_owned();
+        shorten(&mut name, LONGEST_NAME);
         self.details = Some(Box::new(Details {
-            name: name.to_owned(),
+            name,
             group: resource.group.to_owned(),
             kind: resource.resource.to_owned(),
             ..Details::default()
@@ -112,8 +168,33 @@ impl Status {
         self
     }
 
-    /// Adds the reasons one by one.
-    pub fn with_causes(mut self, causes: Vec<Cause>) -> Self {
+    /// Adds the reasons one by one: the first of them, and how many more there are.
+    pub fn with_causes(self, causes: Vec<Cause>) -> Self {
+        self.with_first_causes(causes, 0)
+    }
+
+    fn with_first_causes(mut self, mut causes: Vec<Cause>, left_out: usize) -> Self {
+        let mut room = LONGEST_MESSAGE;
+        let mut told = 0;
+        for cause in causes.iter_mut().take(MOST_PROBLEMS) {
+            if room == 0 {
+                break;
+            }
+            shorten(&mut cause.field, room.min(LONGEST_NAME));
+            shorten(&mut cause.message, room);
+            room = room.saturating_sub(cause.field.len() + cause.message.len());
+            told += 1;
+        }
+        let left_out = left_out + causes.len() - told;
+        causes.truncate(told);
+        if left_out > 0 {
+            // Clients show the causes instead of the message.
+            causes.push(Cause {
+                field: causes.last().map(|last| last.field.clone()).unwrap_or_default(),
+                message: format!("and {left_out} more problems, which are not shown"),
+                ..Cause::default()
+            });
+        }
         self.details.get_or_insert_default().causes = causes;
         self
     }
@@ -170,9 +251,9 @@ impl Status {
         Self::conflict(resource, name, why)
     }
 
-    /// Other managers own fields that an apply sets.
-    pub fn apply_conflict(message: impl Into<String>, causes: Vec<Cause>) -> Self {
-        Self::new(StatusCode::CONFLICT, "Conflict", message).with_causes(causes)
+    /// Other managers own fields that an apply sets: some of them, and how many more there are.
+    pub fn apply_conflict(message: impl Into<String>, causes: Vec<Cause>, left_out: usize) -> Self {
+        Self::new(StatusCode::CONFLICT, "Conflict", message).with_first_causes(causes, left_out)
     }
 
     /// The caller isn't known.
@@ -193,24 +274,28 @@ impl Status {
     }
 
     /// The object breaks rules.
-    pub fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
+    pub fn invalid<'a>(group: &str, kind: &str, name: &str, errors: impl Into<Problems<'a>>) -> Self {
+        let Problems { told, left_out } = errors.into();
         let qualified = GroupResource {
             group,
             resource: kind,
         };
-        let mut texts: Vec<String> = Vec::with_capacity(errors.len());
-        for error in errors {
-            let text = error.to_string();
-            if !texts.contains(&text) {
-                texts.push(text);
-            }
-        }
+        let mut name = name.to_owned();
+        shorten(&mut name, LONGEST_NAME);
+        let mut known = HashSet::new();
+        let more = (left_out > 0).then(|| format!("and {left_out} more problems"));
+        let texts: Vec<String> = told
+            .iter()
+            .map(ToString::to_string)
+            .filter(|text| known.insert(text.clone()))
+            .chain(more)
+            .collect();
         let message = match texts.as_slice() {
             [] => format!("{qualified} \"{name}\" is invalid"),
             [one] => format!("{qualified} \"{name}\" is invalid: {one}"),
             several => format!("{qualified} \"{name}\" is invalid: [{}]", several.join(", ")),
         };
-        let causes = errors
+        let causes = told
             .iter()
             .map(|error| Cause {
                 reason: error.kind.reason().to_owned(),
@@ -219,8 +304,8 @@ impl Status {
             })
             .collect();
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message)
-            .about(qualified, name)
-            .with_causes(causes)
+            .about(qualified, &name)
+            .with_first_causes(causes, left_out)
     }
 
     /// The request itself is wrong.

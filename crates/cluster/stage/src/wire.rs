@@ -32,6 +32,7 @@ use crate::access::attributes::Wanted;
 use crate::access::{Attributes, Certificate, Credentials};
 use crate::api::{Api, Call};
 use crate::caller::Caller;
+use crate::door::Flow;
 use crate::options::Query;
 use crate::request::{ResourcePath, Target, Verb};
 use crate::selectors::FieldSelector;
@@ -145,49 +146,64 @@ where
         .headers
         .get(header::USER_AGENT)
         .and_then(|value| value.to_str().ok())
-        .unwrap_or_default();
-    let target = Target::read(head.uri.path());
-    let user_agent = user_agent.to_owned();
-    let entered = |attributes: &Attributes| -> Result<Call, Status> {
-        let caller = api
-            .access
-            .impersonate(caller, &credentials.impersonation, attributes)?;
-        api.access.authorize(&caller, attributes)?;
-        Ok(Call::new(caller, user_agent))
-    };
-    let response = match target {
+        .unwrap_or_default()
+        .to_owned();
+    let target = match Target::read(head.uri.path()) {
         Target::Resource(path) => {
             let watches = query.flag("watch").unwrap_or(false);
             let verb = Verb::of(&head.method, &path, watches).ok_or_else(Status::method_not_allowed)?;
-            let call = entered(&wanted(verb, &path, &query))?;
-            let body = read_body(body).await?;
-            let asked = Asked {
-                head,
-                query,
-                body,
-                call,
-                peer,
-            };
-            resources::answer(api, asked, verb, path).await?
+            Some((verb, path))
         }
-        Target::Other => {
-            let path = percent_decode_str(head.uri.path()).decode_utf8_lossy();
-            let call = entered(&Attributes::path(&head.method.as_str().to_lowercase(), &path))?;
-            let body = read_body(body).await?;
-            paths::answer(
-                api,
-                Asked {
-                    head,
-                    query,
-                    body,
-                    call,
-                    peer,
-                },
-            )
-            .await?
+        Target::Other => None,
+    };
+    let other_path = percent_decode_str(head.uri.path()).decode_utf8_lossy();
+    let attributes = match &target {
+        Some((verb, path)) => wanted(*verb, path, &query),
+        None => Attributes::path(&head.method.as_str().to_lowercase(), &other_path),
+    };
+    let is_own = trusted.is_some() && credentials.token.is_none() && credentials.impersonation.is_empty();
+    let caller = api
+        .access
+        .impersonate(caller, &credentials.impersonation, &attributes)?;
+    api.access.authorize(&caller, &attributes)?;
+    let bytes = most_bytes(&body);
+    let flow = match &target {
+        Some((verb, path)) => Some(Flow::of_objects(&caller, is_own, path, *verb, bytes)),
+        None => Flow::of_path(&caller, is_own, &other_path),
+    };
+    let call = Call::new(caller, user_agent).taking_turns();
+    // Let in before the body is read: what waits here has little of this server's memory.
+    let entered = flow.map(|flow| api.door.enter(&flow, bytes)).transpose()?;
+    let body = read_body(body).await?;
+    let api = api.clone();
+    let working = async move {
+        let asked = Asked {
+            head,
+            query,
+            body,
+            call,
+            peer,
+        };
+        match target {
+            Some((verb, path)) => resources::answer(&api, asked, verb, path).await,
+            None => paths::answer(&api, asked).await,
         }
     };
-    Ok(response)
+    match entered {
+        Some(entered) => entered.work(working).await?,
+        None => working.await,
+    }
+}
+
+/// Returns how many bytes a body has at most.
+fn most_bytes(body: &impl http_body::Body) -> usize {
+    let most = if body.is_end_stream() {
+        Some(0)
+    } else {
+        body.size_hint().upper()
+    };
+    most.and_then(|bytes| usize::try_from(bytes).ok())
+        .map_or(LARGEST_BODY, |bytes| bytes.min(LARGEST_BODY))
 }
 
 /// Returns what a request on a resource wants. A list of the one object with a name is a wish for that object.

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use api::keys;
 use apply::diff::{Change, What};
 use apply::object::{ObjectId, text};
 use extension_controller::tree::Called;
@@ -142,7 +141,7 @@ impl Report {
 
     /// Takes down what would become of an object; `after` is what it would be.
     pub fn take(&mut self, part_of: &str, change: Change, after: Option<&Value>) {
-        let change = without_mark(change);
+        let change = change.without_mark();
         match &change.what {
             What::Same => self.unchanged.objects += 1,
             What::Refused(cause) => self.would_break.push(Break {
@@ -174,18 +173,6 @@ impl Report {
         self.not_rehearsed.sort();
         self.not_rehearsed.dedup();
     }
-}
-
-/// Leaves out the mark with which OLM says of which version an object is: it changes with every upgrade, and is no news.
-fn without_mark(mut change: Change) -> Change {
-    if change.what == What::Update {
-        let mark = format!("metadata.annotations[{:?}]", keys::BUNDLE_VERSION);
-        change.fields.retain(|field| field.path != mark);
-        if change.fields.is_empty() {
-            change.what = What::Same;
-        }
-    }
-    change
 }
 
 /// Returns whether a change makes pods start anew.
@@ -355,6 +342,7 @@ fn shown(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use api::keys;
 
     fn deployment(name: &str, replicas: u64, image: &str) -> Value {
         json!({

@@ -51,20 +51,20 @@ pub fn examine(definition: &Value, objects: &[Value]) -> Examined {
         }
         let mut new = object.clone();
         new["apiVersion"] = stored.storage_api_version.to_string().into();
-        for field in structural::prune(&kind.stored_schema, &mut new, true) {
+        for field in structural::prune(&kind.stored_schema, &mut new, true).paths() {
             examined.breaks.push(Break {
                 object: id.clone(),
-                field: Some(field),
+                field: Some(field.clone()),
                 cause: "the new definition doesn't have this field: its value is lost when the resource is written".to_owned(),
                 next_step: "move the value to where the new version has it, or ask the author to keep the field"
                     .to_owned(),
             });
         }
         kind.default_stored(&mut new);
-        for error in kind.validate_create(stored.namespaced, &new) {
+        for error in kind.validate_create(stored.namespaced, &new).told() {
             examined.breaks.push(Break {
                 object: id.clone(),
-                field: Some(error.field.as_str().to_owned()).filter(|field| !field.is_empty()),
+                field: Some(error.field.text()).filter(|field| !field.is_empty()),
                 cause: format!("the new definition doesn't allow it: {}", error.body()),
                 next_step: "change the field before the upgrade: after it, the resource can't be changed in any other way"
                     .to_owned(),

@@ -215,6 +215,8 @@ impl RuleChecks for Checks {
         Compiled::new(schema, is_resource)
             .validate(path, default, None)
             .errors
+            .told()
+            .to_vec()
     }
 }
 

@@ -123,7 +123,7 @@ fn compile_one(
     if !rule.field_path.is_empty()
         && let Ok(found) = schema::structural::definition::field_path::follow(&rule.field_path, schema, true)
     {
-        compiled.field_path = Some(found.path.as_str().to_owned());
+        compiled.field_path = Some(found.path.text());
     }
     compiled
 }

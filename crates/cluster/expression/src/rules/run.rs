@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use schema::field_errors::MOST_PROBLEMS;
 use schema::structural::Rule;
 use schema::{FieldError, FieldErrorKind, FieldPath, Schema, Type};
 use serde_json::Value as Json;
@@ -212,10 +213,10 @@ impl Runner {
         };
         let unchanged = !compiled.uses_old_self && place.ratchet.is_unchanged();
         let report = |findings: &mut Findings, error: FieldError| {
-            if unchanged {
-                findings.warnings.push(error.to_string());
-            } else {
+            if !unchanged {
                 findings.errors.push(error);
+            } else if findings.warnings.len() < MOST_PROBLEMS {
+                findings.warnings.push(error.to_string());
             }
         };
         let mut detail = None;

@@ -5,6 +5,7 @@ use schema::structural::name_rules::{dns_1035_label, dns_subdomain, is_reserved_
 
 use super::reading::Reading;
 use super::report::{Errors, Path, listed};
+use super::seen::Seen;
 use super::{metadata, selectors, syntax};
 use crate::tree::{Fields, Tree, same};
 
@@ -78,7 +79,7 @@ pub(super) fn webhooks(errors: &mut Errors, kind: &str, object: &Fields, old: Op
     let demands = Demands::of(object, old);
     metadata::check(errors, GROUP, kind, object);
     let list = Path::new("webhooks");
-    let mut names: Vec<&str> = Vec::new();
+    let mut names: Seen<&str> = Seen::default();
     for (index, hook) in object.numbered("webhooks") {
         let path = list.index(index);
         webhook(errors, &path, hook, demands);
@@ -145,7 +146,7 @@ fn webhook(errors: &mut Errors, path: &Path<'_>, hook: &Fields, demands: Demands
         &["IfNeeded", "Never"],
     );
     let client = path.child("clientConfig").owned();
-    errors.extend(webhook_address_faults(hook.get("clientConfig"), &client));
+    errors.append(webhook_address_faults(hook.get("clientConfig"), &client));
     if demands.conditions {
         match_conditions(errors, &path.child("matchConditions"), hook);
     }
@@ -156,7 +157,7 @@ fn review_versions(errors: &mut Errors, path: &Path<'_>, hook: &Fields, demands:
         errors.required(path, "must specify one of v1, v1beta1");
         return;
     }
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen: Seen<&str> = Seen::default();
     for (index, version) in hook.texts("admissionReviewVersions").enumerate() {
         if seen.contains(&version) {
             errors.invalid(&path.index(index), version, "duplicate version");
@@ -165,7 +166,7 @@ fn review_versions(errors: &mut Errors, path: &Path<'_>, hook: &Fields, demands:
         seen.push(version);
         errors.faults(&path.index(index), version, dns_1035_label(version));
     }
-    if demands.known_versions && !seen.iter().any(|version| REVIEW_VERSIONS.contains(version)) {
+    if demands.known_versions && !REVIEW_VERSIONS.iter().any(|version| seen.contains(version)) {
         errors.invalid(
             path,
             listed(hook.get("admissionReviewVersions")),
@@ -225,7 +226,7 @@ fn rule_resources(errors: &mut Errors, path: &Path<'_>, rule: &Fields) {
     if rule.is_zero("resources") {
         errors.required(path, "");
     }
-    let (mut all_below, mut of_all): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
+    let (mut all_below, mut of_all): (Seen<&str>, Seen<&str>) = Default::default();
     let (mut has_everything, mut has_all, mut has_plain) = (false, false, false);
     for (index, text) in rule.texts("resources").enumerate() {
         let own = path.index(index);
@@ -285,7 +286,7 @@ fn match_conditions(errors: &mut Errors, path: &Path<'_>, holder: &Fields) {
     if count > MOST {
         errors.too_many(path, count, MOST);
     }
-    let mut names: Vec<&str> = Vec::new();
+    let mut names: Seen<&str> = Seen::default();
     for (index, condition) in holder.numbered("matchConditions") {
         let path = path.index(index);
         if condition.text("expression").trim().is_empty() {
@@ -323,7 +324,7 @@ fn match_resources(errors: &mut Errors, path: &Path<'_>, resources: &Fields) {
         for (index, rule) in resources.numbered(name) {
             let path = list.index(index);
             let names = path.child("resourceNames");
-            let mut seen: Vec<&str> = Vec::new();
+            let mut seen: Seen<&str> = Seen::default();
             for (index, name) in rule.texts("resourceNames").enumerate() {
                 errors.faults(&names.index(index), name, syntax::path_segment(name));
                 if seen.contains(&name) {
@@ -486,7 +487,7 @@ fn audit_annotations(errors: &mut Errors, list: &Path<'_>, object: &Fields) {
         );
     }
     let name = object.at("metadata").text("name");
-    let mut keys: Vec<&str> = Vec::new();
+    let mut keys: Seen<&str> = Seen::default();
     for (index, note) in spec.numbered("auditAnnotations") {
         let path = list.index(index);
         let key = note.text("key");
@@ -532,7 +533,7 @@ pub(super) fn binding(errors: &mut Errors, kind: &str, object: &Fields) {
         return;
     }
     let path = SPEC.child("validationActions");
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen: Seen<&str> = Seen::default();
     for (index, action) in spec.texts("validationActions").enumerate() {
         errors.one_of_if_set(&path.index(index), Some(action), &["Audit", "Deny", "Warn"]);
         if seen.contains(&action) {
@@ -548,7 +549,7 @@ pub(super) fn binding(errors: &mut Errors, kind: &str, object: &Fields) {
              and headers serves no purpose)",
         );
     }
-    if seen.is_empty() {
+    if spec.list("validationActions").is_empty() {
         errors.required(&path, "at least one validation action is required");
     }
 }

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::reading::Reading;
 use super::report::{Errors, Path};
+use super::seen::Seen;
 use super::syntax::path_segment;
 use super::workloads::{not_above_all, number_or_percentage};
 use super::{internal, metadata, resources, selectors};
@@ -369,7 +370,7 @@ pub(super) fn budget_status(errors: &mut Errors, new: &Fields, _old: &Fields) {
 
 /// Checks conditions of the kind that all newer kinds have.
 pub(super) fn conditions(errors: &mut Errors, path: &Path<'_>, status: &Fields) {
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen: Seen<&str> = Seen::default();
     for (index, condition) in status.numbered("conditions") {
         let path = path.index(index);
         let kind = condition.text("type");

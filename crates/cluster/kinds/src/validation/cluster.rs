@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::reading::{Reading, fields};
 use super::report::{Errors, Path};
 use super::resources::{self, Asker};
+use super::seen::Seen;
 use super::syntax::{self, address};
 use super::{internal, metadata, placement};
 use crate::tree::{Fields, Tree, same};
@@ -56,7 +57,7 @@ pub(super) fn namespace_finalizers(errors: &mut Errors, new: &Fields, old: &Fiel
 
 fn taints(errors: &mut Errors, object: &Fields) {
     let list = Path::new("metadata.taints");
-    let mut seen: Vec<(&str, &str)> = Vec::new();
+    let mut seen: Seen<(&str, &str)> = Seen::default();
     for (index, value) in object.at("spec").list("taints").iter().enumerate() {
         let taint = fields(value);
         let path = list.index(index);
@@ -122,7 +123,7 @@ pub(super) fn node(errors: &mut Errors, object: &Fields, old: Option<&Fields>) {
     };
     metadata::check_update(errors, "", object, old);
     node_amounts(errors, object);
-    let mut seen: Vec<&Value> = Vec::new();
+    let mut seen: Seen<&Value> = Seen::default();
     for (index, value) in object.at("status").list("addresses").iter().enumerate() {
         if seen.contains(&value) {
             errors.duplicate(
@@ -432,10 +433,11 @@ pub(super) fn runtime_class(errors: &mut Errors, object: &Fields, old: Option<&F
     );
     let list = path.child("tolerations");
     placement::tolerations(errors, &list, scheduling.list("tolerations"));
-    let mut seen: Vec<Fields> = Vec::new();
+    let mut seen: Seen<Value> = Seen::default();
     for (index, value) in scheduling.list("tolerations").iter().enumerate() {
         let mut key = fields(value).clone();
         key.remove("tolerationSeconds");
+        let key = Value::Object(key);
         if seen.contains(&key) {
             errors.duplicate(
                 &list.index(index),

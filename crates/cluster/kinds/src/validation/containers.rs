@@ -5,6 +5,7 @@ use schema::structural::name_rules::dns_label;
 use super::reading::Reading;
 use super::report::{Errors, Path};
 use super::resources::{self, Asker};
+use super::seen::Seen;
 use super::syntax::{local_path, no_backsteps, port_name, port_number};
 use super::volumes::{Volumes, find};
 use super::{environment, probes, security};
@@ -35,7 +36,7 @@ pub(super) fn pull_policy(errors: &mut Errors, path: &Path<'_>, policy: &str) {
 }
 
 fn ports(errors: &mut Errors, path: &Path<'_>, container: &Fields) {
-    let mut names: Vec<&str> = Vec::new();
+    let mut names: Seen<&str> = Seen::default();
     for (index, port) in container.numbered("ports") {
         let path = path.index(index);
         let name = port.text("name");
@@ -68,7 +69,14 @@ fn ports(errors: &mut Errors, path: &Path<'_>, container: &Fields) {
 }
 
 fn mounts(errors: &mut Errors, path: &Path<'_>, container: &Fields, around: &Around<'_>) {
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen: Seen<&str> = Seen::default();
+    let of_devices = |name: &'static str| -> Seen<&str> {
+        container
+            .items("volumeDevices")
+            .map(|device| device.text(name))
+            .collect()
+    };
+    let (device_names, device_places) = (of_devices("name"), of_devices("devicePath"));
     let is_privileged = container.at("securityContext").flag("privileged");
     for (index, mount) in container.numbered("volumeMounts") {
         let own = path.index(index);
@@ -86,20 +94,14 @@ fn mounts(errors: &mut Errors, path: &Path<'_>, container: &Fields, around: &Aro
             errors.invalid(&own.child("mountPath"), place, "must be unique");
         }
         seen.push(place);
-        if container
-            .items("volumeDevices")
-            .any(|device| device.text("name") == name)
-        {
+        if device_names.contains(&name) {
             errors.invalid(
                 &own.child("name"),
                 name,
                 "must not already exist in volumeDevices",
             );
         }
-        if container
-            .items("volumeDevices")
-            .any(|device| device.text("devicePath") == place)
-        {
+        if device_places.contains(&place) {
             errors.invalid(
                 &own.child("mountPath"),
                 place,
@@ -155,7 +157,14 @@ fn mounts(errors: &mut Errors, path: &Path<'_>, container: &Fields, around: &Aro
 }
 
 fn devices(errors: &mut Errors, path: &Path<'_>, container: &Fields, around: &Around<'_>) {
-    let (mut names, mut places): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
+    let (mut names, mut places): (Seen<&str>, Seen<&str>) = Default::default();
+    let of_mounts = |name: &'static str| -> Seen<&str> {
+        container
+            .items("volumeMounts")
+            .map(|mount| mount.text(name))
+            .collect()
+    };
+    let (mount_names, mount_places) = (of_mounts("name"), of_mounts("mountPath"));
     for (index, device) in container.numbered("volumeDevices") {
         let path = path.index(index);
         let (name, place) = (device.text("name"), device.text("devicePath"));
@@ -189,16 +198,10 @@ fn devices(errors: &mut Errors, path: &Path<'_>, container: &Fields, around: &Ar
         } else {
             errors.invalid(&place_path, place, "can not contain backsteps ('..')");
         }
-        if container
-            .items("volumeMounts")
-            .any(|mount| mount.text("name") == name)
-        {
+        if mount_names.contains(&name) {
             errors.invalid(&name_path, name, "must not already exist in volumeMounts");
         }
-        if container
-            .items("volumeMounts")
-            .any(|mount| mount.text("mountPath") == place)
-        {
+        if mount_places.contains(&place) {
             errors.invalid(
                 &place_path,
                 place,
@@ -212,7 +215,7 @@ fn devices(errors: &mut Errors, path: &Path<'_>, container: &Fields, around: &Ar
 }
 
 fn resize_policies(errors: &mut Errors, path: &Path<'_>, container: &Fields, around: &Around<'_>) {
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen: Seen<&str> = Seen::default();
     for (index, policy) in container.numbered("resizePolicy") {
         let (resource, restart) = (policy.text("resourceName"), policy.text("restartPolicy"));
         if seen.contains(&resource) {
@@ -321,7 +324,7 @@ fn host_ports<'a>(
     path: &Path<'_>,
     containers: impl Iterator<Item = (usize, &'a Fields)>,
 ) {
-    let mut seen: Vec<String> = Vec::new();
+    let mut seen: Seen<String> = Seen::default();
     for (index, container) in containers {
         let own = path.index(index);
         let ports = own.child("ports");
@@ -346,7 +349,7 @@ pub(super) fn regular(errors: &mut Errors, path: &Path<'_>, spec: &Fields, aroun
         errors.required(path, "");
         return;
     }
-    let mut names: Vec<&str> = Vec::new();
+    let mut names: Seen<&str> = Seen::default();
     for (index, container) in spec.numbered("containers") {
         let path = path.index(index);
         common(errors, &path, container, around);
@@ -374,7 +377,7 @@ pub(super) fn regular(errors: &mut Errors, path: &Path<'_>, spec: &Fields, aroun
 
 /// Checks the containers that run before the regular ones, or beside them.
 pub(super) fn initial(errors: &mut Errors, path: &Path<'_>, spec: &Fields, around: &Around<'_>) {
-    let mut names: Vec<&str> = spec.items("containers").map(|one| one.text("name")).collect();
+    let mut names: Seen<&str> = spec.items("containers").map(|one| one.text("name")).collect();
     for (index, container) in spec.numbered("initContainers") {
         let own = path.index(index);
         common(errors, &own, container, around);
@@ -428,12 +431,11 @@ const EPHEMERAL: &str = "cannot be set for an Ephemeral Container";
 
 /// Checks the containers that were added to a running pod.
 pub(super) fn ephemeral(errors: &mut Errors, path: &Path<'_>, spec: &Fields, around: &Around<'_>) {
-    let others: Vec<&str> = spec
-        .items("containers")
-        .chain(spec.items("initContainers"))
-        .map(|one| one.text("name"))
-        .collect();
-    let mut names = others.clone();
+    let others = || -> Seen<&str> {
+        let all = spec.items("containers").chain(spec.items("initContainers"));
+        all.map(|one| one.text("name")).collect()
+    };
+    let (others, mut names) = (others(), others());
     for (index, container) in spec.numbered("ephemeralContainers") {
         let path = path.index(index);
         common(errors, &path, container, around);

@@ -6,6 +6,10 @@ use std::fmt::Write;
 /// How many lines around a difference are shown.
 const CONTEXT: usize = 3;
 
+/// How many pairs of lines are looked at before the texts are shown as they are, one after the other: more than any two
+/// objects need that a person wrote, and done in a moment.
+const MOST_PAIRS: usize = 1_000_000;
+
 /// From how many lines on those that are everywhere are no longer used to find what is the same.
 const MANY_LINES: usize = 200;
 
@@ -53,7 +57,13 @@ impl<'t> Comparison<'t> {
         Self { old, new, places }
     }
 
-    fn longest(&self, (old_from, old_to): (usize, usize), (new_from, new_to): (usize, usize)) -> Run {
+    /// Returns the longest run within a part of both texts, and how many pairs of lines were looked at for it.
+    fn longest(
+        &self,
+        (old_from, old_to): (usize, usize),
+        (new_from, new_to): (usize, usize),
+    ) -> (Run, usize) {
+        let mut looks = 0;
         let mut best = Run {
             old: old_from,
             new: new_from,
@@ -63,7 +73,9 @@ impl<'t> Comparison<'t> {
         for (offset, line) in self.old[old_from..old_to].iter().enumerate() {
             let old = old_from + offset;
             let mut longer = HashMap::new();
-            for &new in self.places.get(line).map_or(&[][..], Vec::as_slice) {
+            let places = self.places.get(line).map_or(&[][..], Vec::as_slice);
+            looks += 1 + places.len();
+            for &new in places {
                 if new < new_from {
                     continue;
                 }
@@ -96,14 +108,30 @@ impl<'t> Comparison<'t> {
         {
             best.length += 1;
         }
-        best
+        (best, looks + best.length)
+    }
+
+    /// Returns how many lines both texts begin with.
+    fn common_front(&self) -> Run {
+        let both = self.old.iter().zip(&self.new);
+        Run {
+            old: 0,
+            new: 0,
+            length: both.take_while(|(old, new)| old == new).count(),
+        }
     }
 
     fn runs(&self) -> Vec<Run> {
         let mut found = Vec::new();
         let mut open = vec![((0, self.old.len()), (0, self.new.len()))];
+        let mut looks = 0;
         while let Some((old, new)) = open.pop() {
-            let run = self.longest(old, new);
+            if looks > MOST_PAIRS {
+                found = vec![self.common_front()];
+                break;
+            }
+            let (run, looked_at) = self.longest(old, new);
+            looks += looked_at;
             if run.length == 0 {
                 continue;
             }
@@ -248,6 +276,23 @@ mod tests {
             "@@ -2,7 +2,7 @@\n b\n c\n d\n-e\n+E\n f\n g\n h\n"
         );
         assert_eq!(between(old, old), "");
+    }
+
+    #[test]
+    fn texts_that_differ_in_too_many_places_are_shown_one_after_the_other() {
+        // Every second line is the same in both, and none of them twice: each step finds a run of one line.
+        let text = |odd: &str| -> String {
+            (0..20_000)
+                .map(|number| format!("same {number}\n{odd} {number}\n"))
+                .collect()
+        };
+        let shown = between(&text("old"), &text("new"));
+        assert!(
+            shown.starts_with("@@ -1,40001 +1,40001 @@\n same 0\n-old 0\n-same 1\n"),
+            "{}",
+            &shown[..60]
+        );
+        assert_eq!(shown.matches("@@ -").count(), 1);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use schema::structural::name_rules::{dns_1035_label, dns_label, dns_subdomain, p
 use super::metadata;
 use super::reading::Reading;
 use super::report::{Errors, Path, Shown, listed};
+use super::seen::Seen;
 use super::syntax::{port_number, signer_name};
 use crate::tree::{Fields, Tree};
 
@@ -141,7 +142,7 @@ pub(super) fn signing_request(errors: &mut Errors, object: &Fields) {
     for (index, usage) in spec.texts("usages").enumerate() {
         errors.one_of_if_set(&usages.index(index), Some(usage), &USAGES);
     }
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen: Seen<&str> = Seen::default();
     for (index, usage) in spec.texts("usages").enumerate() {
         if seen.contains(&usage) {
             errors.duplicate(&usages.index(index), usage);

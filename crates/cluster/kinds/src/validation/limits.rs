@@ -1,10 +1,14 @@
 //! `LimitRanges` and `ResourceQuotas`.
 
+use std::cell::LazyCell;
+use std::collections::HashMap;
+
 use schema::structural::name_rules::label_key;
 
 use super::reading::Reading;
 use super::report::{Errors, Path, listed};
 use super::resources::{amount, container_name, is_quota_resource, name, quantity_text, quota_name};
+use super::seen::Seen;
 use super::{internal, metadata};
 use crate::quantity::Quantity;
 use crate::tree::{Fields, Tree};
@@ -28,7 +32,7 @@ fn amount_of(limit: &Fields, list: &str, resource: &str) -> Option<Amount> {
 pub(super) fn range(errors: &mut Errors, object: &Fields, _old: Option<&Fields>) {
     metadata::check(errors, "", "LimitRange", object);
     let list = SPEC.child("limits");
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen: Seen<&str> = Seen::default();
     for (index, limit) in object.at("spec").numbered("limits") {
         let path = list.index(index);
         let kind = limit.text("type");
@@ -216,11 +220,33 @@ fn scope_fits(scope: &str, resource: &str) -> bool {
     }
 }
 
-fn scope_mismatches(spec: &Fields, scope: &str) -> usize {
-    spec.at("hard")
-        .keys()
-        .filter(|resource| is_quota_resource(resource) && !scope_fits(scope, resource))
-        .count()
+/// How many resources of a quota don't fit a scope, counted once for each scope.
+struct Mismatches<'a> {
+    spec: &'a Fields,
+    counted: HashMap<&'a str, usize>,
+}
+
+impl<'a> Mismatches<'a> {
+    fn of(spec: &'a Fields) -> Self {
+        Self {
+            spec,
+            counted: HashMap::new(),
+        }
+    }
+
+    fn count(&mut self, scope: &'a str) -> usize {
+        let spec = self.spec;
+        *self.counted.entry(scope).or_insert_with(|| {
+            let resources = spec.at("hard").keys();
+            // A scope that isn't known fits everything.
+            if !SCOPES.contains(&scope) {
+                return 0;
+            }
+            resources
+                .filter(|resource| is_quota_resource(resource) && !scope_fits(scope, resource))
+                .count()
+        })
+    }
 }
 
 fn conflicts(scopes: &[&str]) -> usize {
@@ -240,17 +266,18 @@ pub(super) fn quota(errors: &mut Errors, object: &Fields, old: Option<&Fields>) 
     amounts(errors, &SPEC.child("hard"), spec.at("hard"));
     let path = SPEC.child("scopes");
     let scopes: Vec<&str> = spec.texts("scopes").collect();
-    let shown = || listed(spec.get("scopes"));
+    let mut mismatches = Mismatches::of(spec);
+    // All scopes are shown each time.
+    let shown = LazyCell::new(|| listed(spec.get("scopes")));
     for scope in &scopes {
         if !SCOPES.contains(scope) {
-            errors.invalid(&path, shown(), "unsupported scope");
+            errors.invalid(&path, &*shown, "unsupported scope");
         }
-        for _ in 0..scope_mismatches(spec, scope) {
-            errors.invalid(&path, shown(), "unsupported scope applied to resource");
-        }
+        let rule = "unsupported scope applied to resource";
+        errors.invalid_again(&path, &shown, rule, mismatches.count(scope));
     }
     for _ in 0..conflicts(&scopes) {
-        errors.invalid(&path, shown(), "conflicting scopes");
+        errors.invalid(&path, &*shown, "conflicting scopes");
     }
     if spec.has("scopeSelector") {
         scope_selector(errors, spec);
@@ -269,7 +296,7 @@ pub(super) fn quota(errors: &mut Errors, object: &Fields, old: Option<&Fields>) 
             then.sort_unstable();
             then.dedup();
             if now != then {
-                errors.invalid(&path, shown(), "field is immutable");
+                errors.invalid(&path, &*shown, "field is immutable");
             }
         }
     }
@@ -279,18 +306,15 @@ fn scope_selector(errors: &mut Errors, spec: &Fields) {
     let path = SPEC.child("scopeSelector.matchExpressions");
     let selector = spec.at("scopeSelector");
     let mut scopes: Vec<&str> = Vec::new();
+    let mut mismatches = Mismatches::of(spec);
+    let shown = LazyCell::new(|| internal::shown("core.ScopeSelector", spec.get("scopeSelector")));
     for requirement in selector.items("matchExpressions") {
         let scope = requirement.text("scopeName");
         if !SCOPES.contains(&scope) {
             errors.invalid(&path.child("scopeName"), scope, "unsupported scope");
         }
-        for _ in 0..scope_mismatches(spec, scope) {
-            errors.invalid(
-                &path,
-                internal::shown("core.ScopeSelector", spec.get("scopeSelector")),
-                "unsupported scope applied to resource",
-            );
-        }
+        let rule = "unsupported scope applied to resource";
+        errors.invalid_again(&path, &shown, rule, mismatches.count(scope));
         let operator = requirement.text("operator");
         let must_exist = matches!(
             scope,

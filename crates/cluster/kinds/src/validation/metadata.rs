@@ -80,7 +80,7 @@ pub(super) fn check_with(
     is_namespaced: bool,
     rule: rules::NameRule<'_>,
 ) {
-    errors.extend(rules::validate(
+    errors.append(rules::validate(
         object.at("metadata"),
         is_namespaced,
         rule,
@@ -90,7 +90,7 @@ pub(super) fn check_with(
 
 /// Checks metadata of an object that replaces an old one.
 pub(super) fn check_update(errors: &mut Errors, group: &str, new: &Fields, old: &Fields) {
-    errors.extend(rules::validate_update(
+    errors.append(rules::validate_update(
         new.at("metadata"),
         old.at("metadata"),
         &METADATA.owned(),
@@ -106,7 +106,7 @@ pub(super) fn check_common(errors: &mut Errors, group: &str, kind: &str, new: &F
         path_segment(name, false)
     });
     if let Some(old) = old {
-        errors.extend(rules::validate_update(
+        errors.append(rules::validate_update(
             new.at("metadata"),
             old.at("metadata"),
             &METADATA.owned(),

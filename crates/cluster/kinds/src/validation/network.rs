@@ -5,6 +5,7 @@ use schema::structural::name_rules::{dns_label, dns_subdomain, label_key, label_
 use super::containers::protocol;
 use super::reading::Reading;
 use super::report::{Errors, Path, listed};
+use super::seen::Seen;
 use super::syntax::{self, Rule, address, path_segment, port_name, port_number, wildcard_domain};
 use super::{metadata, selectors, services};
 use crate::tree::{Fields, Tree};
@@ -464,7 +465,7 @@ fn slice_ports(errors: &mut Errors, object: &Fields) {
         errors.too_many(&list, count, MOST);
         return;
     }
-    let mut names: Vec<&str> = Vec::new();
+    let mut names: Seen<&str> = Seen::default();
     for (index, port) in object.numbered("ports") {
         let path = list.index(index);
         let name = port.text("name");
@@ -554,7 +555,7 @@ fn hints(errors: &mut Errors, path: &Path<'_>, hints: &Fields) {
             errors.too_many(&list, count, MOST);
             return;
         }
-        let mut seen: Vec<&str> = Vec::new();
+        let mut seen: Seen<&str> = Seen::default();
         for (index, hint) in hints.numbered(name) {
             let own = list.index(index);
             let path = own.child("name");

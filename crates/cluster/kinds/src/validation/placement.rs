@@ -1,10 +1,14 @@
 //! Where pods may run: affinity, tolerations, how they spread.
 
+use std::collections::HashMap;
+
 use schema::structural::name_rules::{dns_label, dns_subdomain, label_key, label_value};
+use serde_json::Value;
 
 use super::pods::Options;
 use super::reading::{Reading, fields};
 use super::report::{Errors, Path};
+use super::seen::Seen;
 use super::selectors;
 use crate::tree::{Fields, Tree};
 
@@ -175,16 +179,16 @@ fn label_keys(errors: &mut Errors, path: &Path<'_>, term: &Fields) {
         }
     }
     if let Some(selector) = term.part("labelSelector") {
-        let mut known: Vec<&str> = selector.entries("matchLabels").map(|(key, _)| key).collect();
+        let mut known: Seen<&str> = selector.entries("matchLabels").map(|(key, _)| key).collect();
+        // A key that is listed twice counts where it is last.
+        let listed: HashMap<&str, usize> = term.texts("matchLabelKeys").zip(0..).collect();
         for expression in selector.items("matchExpressions") {
             let key = expression.text("key");
-            // A key that is listed twice counts where it is last.
-            let listed: Vec<&str> = term.texts("matchLabelKeys").collect();
-            if let Some(index) = listed.iter().rposition(|one| *one == key)
+            if let Some(index) = listed.get(key)
                 && known.contains(&key)
             {
                 errors.invalid(
-                    &path.index(index),
+                    &path.index(*index),
                     key,
                     "exists in both matchLabelKeys and labelSelector",
                 );
@@ -193,8 +197,9 @@ fn label_keys(errors: &mut Errors, path: &Path<'_>, term: &Fields) {
         }
     }
     let own = path.child("matchLabelKeys");
+    let other: Seen<&str> = term.texts("mismatchLabelKeys").collect();
     for (index, key) in term.texts("matchLabelKeys").enumerate() {
-        if term.texts("mismatchLabelKeys").any(|one| one == key) {
+        if other.contains(&key) {
             errors.invalid(
                 &own.index(index),
                 key,
@@ -268,6 +273,14 @@ pub(super) fn tolerations(errors: &mut Errors, path: &Path<'_>, tolerations: &[s
 /// Checks how pods are spread over the cluster.
 pub(super) fn spread(errors: &mut Errors, path: &Path<'_>, spec: &Fields, options: &Options) {
     let constraints = spec.list("topologySpreadConstraints");
+    let place = |constraint: &'_ Value| {
+        let constraint = fields(constraint);
+        (
+            constraint.text("topologyKey").to_owned(),
+            constraint.text("whenUnsatisfiable").to_owned(),
+        )
+    };
+    let last: HashMap<(String, String), usize> = constraints.iter().map(place).zip(0..).collect();
     for (index, constraint) in constraints.iter().map(fields).enumerate() {
         let path = path.index(index);
         errors.positive(&path.child("maxSkew"), constraint.number("maxSkew"));
@@ -281,11 +294,7 @@ pub(super) fn spread(errors: &mut Errors, path: &Path<'_>, spec: &Fields, option
             Some(action),
             &["DoNotSchedule", "ScheduleAnyway"],
         );
-        let is_repeated = constraints
-            .iter()
-            .skip(index + 1)
-            .map(fields)
-            .any(|other| other.text("topologyKey") == key && other.text("whenUnsatisfiable") == action);
+        let is_repeated = last.get(&(key.to_owned(), action.to_owned())) > Some(&index);
         if is_repeated {
             errors.duplicate(
                 &path.child("{topologyKey, whenUnsatisfiable}"),
@@ -331,12 +340,13 @@ fn old_spread_keys(errors: &mut Errors, path: &Path<'_>, constraint: &Fields) {
         errors.forbidden(path, "must not be specified when labelSelector is not set");
     }
     let selector = constraint.at("labelSelector");
+    let listed: Seen<&str> = selector
+        .items("matchExpressions")
+        .map(|one| one.text("key"))
+        .collect();
     for (index, key) in constraint.texts("matchLabelKeys").enumerate() {
         errors.faults(&path.index(index), key, label_key(key));
-        let is_known = selector.at("matchLabels").contains_key(key)
-            || selector
-                .items("matchExpressions")
-                .any(|one| one.text("key") == key);
+        let is_known = selector.at("matchLabels").contains_key(key) || listed.contains(&key);
         if is_known {
             errors.invalid(
                 &path.index(index),

@@ -3,6 +3,8 @@
 mod status;
 mod update;
 
+use std::collections::HashMap;
+
 use schema::structural::name_rules::{dns_label, dns_subdomain, label_key};
 use serde_json::Value;
 
@@ -10,6 +12,7 @@ use super::containers::{self, Around};
 use super::reading::Reading;
 use super::report::{Errors, Path, Shown, listed};
 use super::resources::{self, Asker};
+use super::seen::Seen;
 use super::syntax::{self, address, between, search_domain};
 use super::{internal, metadata, placement, security, volumes};
 use crate::quantity::Quantity;
@@ -94,7 +97,7 @@ impl Allows {
                 false,
             );
             errors
-                .into_vec()
+                .told()
                 .iter()
                 .any(|error| error.detail.contains("is not positive integer multiple of"))
         };
@@ -285,7 +288,7 @@ fn spec(errors: &mut Errors, path: &Path<'_>, spec: &Fields, meta: Option<&Field
         errors.faults(&gates.index(index).child("conditionType"), kind, label_key(kind));
     }
     let gates = path.child("schedulingGates");
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen: Seen<&str> = Seen::default();
     for (index, gate) in spec.numbered("schedulingGates") {
         let name = gate.text("name");
         errors.faults(&gates.index(index), name, label_key(name));
@@ -378,7 +381,7 @@ fn scheduling_group(errors: &mut Errors, path: &Path<'_>, group: &Fields) {
 
 fn claims(errors: &mut Errors, path: &Path<'_>, spec: &Fields, meta: Option<&Fields>) {
     let is_static = meta.is_some_and(|meta| meta.at("annotations").has(MIRROR));
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen: Seen<&str> = Seen::default();
     for (index, claim) in spec.numbered("resourceClaims") {
         if is_static {
             errors.forbidden(&Path::new(""), "static pods do not support resource claims");
@@ -636,6 +639,11 @@ fn host_name_override(errors: &mut Errors, path: &Path<'_>, spec: &Fields) {
 
 /// Checks that variables which come from files come from volumes that can hold them.
 fn file_volumes(errors: &mut Errors, path: &Path<'_>, spec: &Fields) {
+    // Of several volumes with a name the last counts.
+    let volumes: HashMap<&str, &Fields> = spec
+        .items("volumes")
+        .map(|volume| (volume.text("name"), volume))
+        .collect();
     for (list, index, container) in containers::all(spec) {
         let list = path.child(list);
         let own = list.index(index);
@@ -648,13 +656,7 @@ fn file_volumes(errors: &mut Errors, path: &Path<'_>, spec: &Fields) {
             let name = from.at("fileKeyRef").text("volumeName");
             let variable = variables.index(index);
             let path = variable.child("valueFrom.fileKeyRef.volumeName");
-            let volume = spec
-                .list("volumes")
-                .iter()
-                .rev()
-                .map(super::reading::fields)
-                .find(|volume| volume.text("name") == name);
-            match volume {
+            match volumes.get(name) {
                 None => errors.not_found(&path, name, ""),
                 Some(volume) if !volume.has("emptyDir") => {
                     errors.invalid(&path, name, "referenced volume must be of type emptyDir");

@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 use goyaml::json::{self, Escape};
 use schema::field_error::shown;
-use schema::{FieldError, FieldErrorKind, FieldPath};
+use schema::{FieldError, FieldErrorKind, FieldErrors, FieldPath};
 use serde_json::Value;
 
 /// Where a field is. Steps live on the stack and become text only when there is something to report.
@@ -129,6 +129,12 @@ impl Shown for Option<&Value> {
 /// Text that is shown as it is, because it is JSON already.
 pub(super) struct Raw(pub(super) String);
 
+impl Shown for &Raw {
+    fn shown(&self) -> String {
+        self.0.clone()
+    }
+}
+
 impl Shown for Raw {
     fn shown(&self) -> String {
         self.0.clone()
@@ -143,23 +149,33 @@ pub(super) fn listed(items: Option<&Value>) -> Raw {
     }
 }
 
-/// The faults that were found so far.
+/// The faults that were found so far. Words are found for those that are told.
 #[derive(Default)]
-pub(super) struct Errors(Vec<FieldError>);
+pub(super) struct Errors(FieldErrors);
 
 impl Errors {
     /// Returns the faults in the order in which they were found.
-    pub(super) fn into_vec(self) -> Vec<FieldError> {
+    pub(super) fn into_faults(self) -> FieldErrors {
         self.0
     }
 
+    /// Returns the faults that are told.
+    pub(super) fn told(&self) -> &[FieldError] {
+        self.0.told()
+    }
+
     /// Returns whether nothing was found.
-    pub(super) const fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
+    /// Returns whether further faults are only counted.
+    pub(super) fn is_full(&self) -> bool {
+        self.0.is_full()
+    }
+
     /// Returns how many were found.
-    pub(super) const fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.0.len()
     }
 
@@ -168,28 +184,45 @@ impl Errors {
         self.0.push(error);
     }
 
-    /// Adds faults.
-    pub(super) fn extend(&mut self, errors: impl IntoIterator<Item = FieldError>) {
-        self.0.extend(errors);
+    /// Adds the faults of a part.
+    pub(super) fn append(&mut self, errors: FieldErrors) {
+        self.0.append(errors);
     }
 
-    fn add(&mut self, kind: FieldErrorKind, path: &Path<'_>, value: Option<String>, detail: String) {
-        self.0.push(FieldError {
+    fn add(
+        &mut self,
+        kind: FieldErrorKind,
+        path: &Path<'_>,
+        value: Option<&dyn Shown>,
+        detail: impl Into<String>,
+    ) {
+        self.0.push_with(|| FieldError {
             kind,
             field: path.owned(),
-            value,
-            detail,
+            value: value.map(Shown::shown),
+            detail: detail.into(),
         });
     }
 
     /// The value breaks a rule.
     pub(super) fn invalid(&mut self, path: &Path<'_>, value: impl Shown, detail: impl Into<String>) {
-        self.add(FieldErrorKind::Invalid, path, Some(value.shown()), detail.into());
+        self.add(FieldErrorKind::Invalid, path, Some(&value), detail);
+    }
+
+    /// The value breaks a rule several times.
+    pub(super) fn invalid_again(&mut self, path: &Path<'_>, value: &Raw, detail: &str, times: usize) {
+        for done in 0..times {
+            if self.is_full() {
+                self.0.leave_out(times - done);
+                return;
+            }
+            self.invalid(path, value, detail);
+        }
     }
 
     /// The value breaks a rule, and isn't shown.
     pub(super) fn invalid_unshown(&mut self, path: &Path<'_>, detail: impl Into<String>) {
-        self.add(FieldErrorKind::Invalid, path, None, detail.into());
+        self.add(FieldErrorKind::Invalid, path, None, detail);
     }
 
     /// The text breaks some rules.
@@ -201,48 +234,46 @@ impl Errors {
 
     /// The value must be there.
     pub(super) fn required(&mut self, path: &Path<'_>, detail: impl Into<String>) {
-        self.add(FieldErrorKind::Required, path, None, detail.into());
+        self.add(FieldErrorKind::Required, path, None, detail);
     }
 
     /// The value must not be there, or must not change.
     pub(super) fn forbidden(&mut self, path: &Path<'_>, detail: impl Into<String>) {
-        self.add(FieldErrorKind::Forbidden, path, None, detail.into());
+        self.add(FieldErrorKind::Forbidden, path, None, detail);
     }
 
     /// The value is there twice.
     pub(super) fn duplicate(&mut self, path: &Path<'_>, value: impl Shown) {
-        self.add(
-            FieldErrorKind::Duplicate,
-            path,
-            Some(value.shown()),
-            String::new(),
-        );
+        self.add(FieldErrorKind::Duplicate, path, Some(&value), "");
     }
 
     /// The value names something that isn't there.
     pub(super) fn not_found(&mut self, path: &Path<'_>, value: impl Shown, detail: impl Into<String>) {
-        self.add(FieldErrorKind::NotFound, path, Some(value.shown()), detail.into());
+        self.add(FieldErrorKind::NotFound, path, Some(&value), detail);
     }
 
     /// The value isn't one of `supported`, which are listed in the order given.
     pub(super) fn not_supported(&mut self, path: &Path<'_>, value: impl Shown, supported: &[&str]) {
-        let listed: Vec<String> = supported.iter().map(Shown::shown).collect();
-        self.add(
-            FieldErrorKind::NotSupported,
-            path,
-            Some(value.shown()),
-            format!("supported values: {}", listed.join(", ")),
-        );
+        self.0.push_with(|| {
+            let listed: Vec<String> = supported.iter().map(Shown::shown).collect();
+            FieldError {
+                kind: FieldErrorKind::NotSupported,
+                field: path.owned(),
+                value: Some(value.shown()),
+                detail: format!("supported values: {}", listed.join(", ")),
+            }
+        });
     }
 
     /// The text is longer than `limit` bytes.
     pub(super) fn too_long(&mut self, path: &Path<'_>, limit: usize) {
-        self.0.push(FieldError::too_long(path.owned(), limit));
+        self.0.push_with(|| FieldError::too_long(path.owned(), limit));
     }
 
     /// The list has more than `limit` items.
     pub(super) fn too_many(&mut self, path: &Path<'_>, actual: usize, limit: usize) {
-        self.0.push(FieldError::too_many(path.owned(), actual, limit));
+        self.0
+            .push_with(|| FieldError::too_many(path.owned(), actual, limit));
     }
 
     /// The number must not be below 0.

@@ -1,10 +1,14 @@
 //! Amounts of resources: which resources there are, and how much of them may be asked for.
 
+use std::cell::LazyCell;
+use std::collections::HashMap;
+
 use schema::structural::name_rules::{dns_label, label_key};
 use serde_json::Value;
 
 use super::reading::Reading;
 use super::report::{Errors, Path};
+use super::seen::Seen;
 use crate::quantity::Quantity;
 use crate::tree::{Fields, Tree};
 
@@ -217,7 +221,19 @@ pub(super) fn requirements(
 }
 
 fn claim_names(errors: &mut Errors, path: &Path<'_>, requirements: &Fields, claims: &[&str]) {
-    let mut seen: Vec<String> = Vec::new();
+    let mut seen: Seen<String> = Seen::default();
+    // How many requests of each claim were seen.
+    let mut requests: HashMap<&str, usize> = HashMap::new();
+    let known: Seen<&str> = claims.iter().copied().collect();
+    let rule = LazyCell::new(|| {
+        let rule = "must be one of the names in pod.spec.resourceClaims";
+        if claims.is_empty() {
+            return format!("{rule} which is empty");
+        }
+        let mut sorted = claims.to_vec();
+        sorted.sort_unstable();
+        format!("{rule}: {}", sorted.join(", "))
+    });
     for (index, claim) in requirements.numbered("claims") {
         let path = path.index(index);
         let (name, request) = (claim.text("name"), claim.text("request"));
@@ -225,7 +241,7 @@ fn claim_names(errors: &mut Errors, path: &Path<'_>, requirements: &Fields, clai
             errors.required(&path, "");
             continue;
         }
-        if seen.iter().any(|one| one == name) {
+        if seen.contains(&name.to_owned()) {
             errors.duplicate(&path, name);
         } else {
             let mut key = name.to_owned();
@@ -236,24 +252,17 @@ fn claim_names(errors: &mut Errors, path: &Path<'_>, requirements: &Fields, clai
             if seen.contains(&key) {
                 errors.duplicate(&path, &key);
             } else if request.is_empty() {
-                let front = format!("{name}/");
-                for _ in seen.iter().filter(|one| one.starts_with(&front)) {
+                for _ in 0..requests.get(name).copied().unwrap_or_default() {
                     errors.duplicate(&path, name);
                 }
             }
+            if !request.is_empty() {
+                *requests.entry(name).or_default() += 1;
+            }
             seen.push(key);
         }
-        if !claims.contains(&name) {
-            let mut detail = "must be one of the names in pod.spec.resourceClaims".to_owned();
-            if claims.is_empty() {
-                detail.push_str(" which is empty");
-            } else {
-                let mut sorted = claims.to_vec();
-                sorted.sort_unstable();
-                detail.push_str(": ");
-                detail.push_str(&sorted.join(", "));
-            }
-            errors.not_found(&path, name, detail);
+        if !known.contains(&name) {
+            errors.not_found(&path, name, rule.as_str());
         }
     }
 }

@@ -6,6 +6,7 @@ use super::internal;
 use super::pods::Options;
 use super::reading::{Reading, fields};
 use super::report::{Errors, Path};
+use super::seen::Seen;
 use super::syntax::{between, local_path};
 use crate::tree::{Fields, Tree};
 
@@ -204,7 +205,7 @@ pub(super) fn of_pod(errors: &mut Errors, path: &Path<'_>, spec: &Fields, option
         );
     }
     let sysctls = path.child("sysctls");
-    let mut names: Vec<&str> = Vec::new();
+    let mut names: Seen<&str> = Seen::default();
     for (index, sysctl) in context.numbered("sysctls") {
         let own = sysctls.index(index);
         let path = own.child("name");
@@ -259,11 +260,14 @@ pub(super) fn annotations(errors: &mut Errors, path: &Path<'_>, annotations: &Fi
             seccomp_annotation(errors, &path.child(key), profile);
         }
     }
+    let names: Seen<&str> = super::containers::all(spec)
+        .map(|(_, _, one)| one.text("name"))
+        .collect();
     for (key, value) in annotations {
         let profile = value.as_str().unwrap_or_default();
         if let Some(container) = key.strip_prefix(APP_ARMOR) {
             let own = path.key(key);
-            if !super::containers::all(spec).any(|(_, _, one)| one.text("name") == container) {
+            if !names.contains(&container) {
                 errors.invalid(&own, container, "container not found");
             }
             let is_right =

@@ -8,6 +8,7 @@ use serde_json::json;
 use super::containers::protocol;
 use super::reading::{Reading, nothing};
 use super::report::{Errors, Path, listed};
+use super::seen::Seen;
 use super::syntax::{self, address, port_number};
 use super::{internal, metadata, probes};
 use crate::tree::{Fields, Tree};
@@ -112,7 +113,7 @@ fn external_name(errors: &mut Errors, spec: &Fields) {
 fn ports(errors: &mut Errors, spec: &Fields) {
     let ports = SPEC.child("ports");
     let is_one_of_many = spec.list("ports").len() > 1;
-    let mut names: Vec<&str> = Vec::new();
+    let mut names: Seen<&str> = Seen::default();
     for (index, port) in spec.numbered("ports") {
         let path = ports.index(index);
         let name = port.text("name");
@@ -152,7 +153,7 @@ fn port_conflicts(errors: &mut Errors, spec: &Fields, kind: &str) {
             }
         }
     }
-    let mut seen: Vec<(&str, i64)> = Vec::new();
+    let mut seen: Seen<(&str, i64)> = Seen::default();
     for (index, port) in spec.numbered("ports") {
         let number = port.number("nodePort");
         let key = (port.text("protocol"), number);
@@ -164,7 +165,7 @@ fn port_conflicts(errors: &mut Errors, spec: &Fields, kind: &str) {
         }
         seen.push(key);
     }
-    let mut seen: Vec<(&str, i64)> = Vec::new();
+    let mut seen: Seen<(&str, i64)> = Seen::default();
     for (index, port) in spec.numbered("ports") {
         let key = (port.text("protocol"), port.number("port"));
         if seen.contains(&key) {
@@ -227,7 +228,7 @@ fn cluster_addresses(errors: &mut Errors, spec: &Fields, old: &Fields) {
         errors.invalid(&path, shown(), "first value must match `clusterIP`");
     }
     let families = SPEC.child("ipFamilies");
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen: Seen<&str> = Seen::default();
     for (index, family) in spec.texts("ipFamilies").enumerate() {
         errors.one_of_if_set(&families.index(index), Some(family), &["IPv4", "IPv6"]);
         if seen.contains(&family) {

@@ -2,12 +2,15 @@
 
 mod drivers;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use schema::structural::name_rules::{dns_label, dns_subdomain, label_key};
 use serde_json::Value;
 
 use super::claims::{access_modes, basic};
 use super::reading::{Reading, fields};
 use super::report::{Errors, Path, listed};
+use super::seen::Seen;
 use super::syntax::{Rule, no_backsteps};
 use super::volumes::{
     OneSource, azure_disk, cinder, demand, disk, driver, fibre_channel, flex, flocker, host_path,
@@ -447,40 +450,32 @@ fn parameters(errors: &mut Errors, object: &Fields, may_be_empty: bool) {
     }
 }
 
-/// A label and the values that it may have.
-type Demand<'a> = (&'a str, Vec<&'a str>);
-
 fn topologies(errors: &mut Errors, object: &Fields) {
     let list = Path::new("allowedTopologies");
-    let mut seen: Vec<Vec<Demand<'_>>> = Vec::new();
+    // Labels and the values that they may have.
+    let mut seen: Seen<BTreeMap<&str, BTreeSet<&str>>> = Seen::default();
     for (index, term) in object.numbered("allowedTopologies") {
         let path = list.index(index);
         let expressions = path.child("matchLabelExpressions");
-        let mut own: Vec<Demand<'_>> = Vec::new();
+        let mut own: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for (index, expression) in term.numbered("matchLabelExpressions") {
             let path = expressions.index(index);
             let values = path.child("values");
             if expression.is_zero("values") {
                 errors.required(&values, "");
             }
-            let mut set: Vec<&str> = Vec::new();
+            let mut set = BTreeSet::new();
             for (index, value) in expression.texts("values").enumerate() {
-                if set.contains(&value) {
+                if !set.insert(value) {
                     errors.duplicate(&values.index(index), value);
-                } else {
-                    set.push(value);
                 }
             }
             let key = expression.text("key");
             errors.faults(&path.child("key"), key, label_key(key));
-            if own.iter().any(|(known, _)| *known == key) {
+            if own.insert(key, set).is_some() {
                 errors.duplicate(&path.child("key"), key);
             }
-            set.sort_unstable();
-            own.retain(|(known, _)| *known != key);
-            own.push((key, set));
         }
-        own.sort_unstable();
         if seen.contains(&own) {
             errors.duplicate(&expressions, "");
         }

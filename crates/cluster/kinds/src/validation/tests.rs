@@ -78,7 +78,7 @@ fn judged(record: &Value) -> (Vec<[String; 3]>, Vec<[String; 3]>) {
         let below = record["subresource"].as_str();
         validate_update(group, kind, below, &object, &record["old"])
     };
-    let ours = errors.iter().map(|error| {
+    let ours = errors.told().iter().map(|error| {
         [
             error.kind.reason().to_owned(),
             error.field.to_string(),

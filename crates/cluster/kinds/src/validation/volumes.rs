@@ -3,6 +3,8 @@
 mod network;
 mod projected;
 
+use std::collections::HashMap;
+
 use schema::structural::name_rules::{dns_label, dns_subdomain};
 use serde_json::Value;
 
@@ -10,6 +12,7 @@ use super::claims;
 use super::pods::Options;
 use super::reading::{Reading, fields};
 use super::report::{Errors, Path};
+use super::seen::Seen;
 use super::syntax::{between, local_path, local_unreserved_path, no_backsteps};
 use crate::quantity::Quantity;
 use crate::tree::{Fields, Tree};
@@ -20,7 +23,7 @@ const MODE_RULE: &str = "must be a number between 0 and 0777 (octal), both inclu
 const ONE_SOURCE: &str = "may not specify more than 1 volume type";
 
 /// The volumes of a pod that are right, by name.
-pub(super) type Volumes<'a> = Vec<(&'a str, &'a Fields)>;
+pub(super) type Volumes<'a> = HashMap<&'a str, &'a Fields>;
 
 /// Checks the volumes of a pod, and returns those that are right; `pod_name` is empty in templates.
 pub(super) fn check<'a>(
@@ -30,9 +33,9 @@ pub(super) fn check<'a>(
     pod_name: &str,
     options: &Options,
 ) -> Volumes<'a> {
-    let mut right: Volumes<'a> = Vec::new();
-    let created: Vec<String> = if pod_name.is_empty() {
-        Vec::new()
+    let mut right: Volumes<'a> = HashMap::new();
+    let created: Seen<String> = if pod_name.is_empty() {
+        Seen::default()
     } else {
         spec.items("volumes")
             .filter(|volume| volume.has("ephemeral"))
@@ -50,17 +53,17 @@ pub(super) fn check<'a>(
         } else {
             errors.faults(&name_path, name, dns_label(name));
         }
-        if right.iter().any(|(known, _)| *known == name) {
+        if right.contains_key(name) {
             errors.duplicate(&name_path, name);
         }
         if errors.len() == before {
-            right.push((name, volume));
+            right.insert(name, volume);
         }
-        let claim = volume.at("persistentVolumeClaim").text("claimName");
-        if volume.has("persistentVolumeClaim") && created.iter().any(|one| one == claim) {
+        let claim = volume.at("persistentVolumeClaim").text("claimName").to_owned();
+        if volume.has("persistentVolumeClaim") && created.contains(&claim) {
             errors.invalid(
                 &path.child("persistentVolumeClaim.claimName"),
-                claim,
+                &claim,
                 "must not reference a PVC that gets created for an ephemeral volume",
             );
         }
@@ -348,10 +351,7 @@ pub(super) fn driver(errors: &mut Errors, path: &Path<'_>, name: &str) {
 
 /// Returns the volume of a name.
 pub(super) fn find<'a>(volumes: &Volumes<'a>, name: &str) -> Option<&'a Fields> {
-    volumes
-        .iter()
-        .find(|(known, _)| *known == name)
-        .map(|(_, volume)| *volume)
+    volumes.get(name).copied()
 }
 
 /// Returns the first text of a list, for errors that show one of many.

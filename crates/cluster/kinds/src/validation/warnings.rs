@@ -48,17 +48,28 @@ const OLD_NODE_LABELS: [(&str, &str); 8] = [
 
 const SPEC: Path<'_> = Path::new("spec");
 
+/// How many warnings are looked for: many more than the headers of an answer can hold.
+const MOST_WARNINGS: usize = 1_000;
+
 /// What was found so far.
 #[derive(Default)]
 struct Warnings(Vec<String>);
 
 impl Warnings {
+    fn is_full(&self) -> bool {
+        self.0.len() >= MOST_WARNINGS
+    }
+
     fn say(&mut self, path: &Path<'_>, text: &str) {
-        self.0.push(format!("{}: {text}", path.owned()));
+        if !self.is_full() {
+            self.0.push(format!("{}: {text}", path.owned()));
+        }
     }
 
     fn tell(&mut self, text: impl Into<String>) {
-        self.0.push(text.into());
+        if !self.is_full() {
+            self.0.push(text.into());
+        }
     }
 
     fn address(&mut self, path: &Path<'_>, text: &str) {

@@ -1,6 +1,7 @@
 //! Which fields differ between two objects of one shape.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::iter::Peekable;
 
 use serde_json::{Map, Value};
@@ -187,11 +188,9 @@ fn fields(
             continue;
         }
         let mut inner = Comparison::default();
-        let before = problems.0.len();
+        let before = problems.count();
         let mark = walk(left, right, shape.field(name), &mut inner, problems);
-        for problem in problems.0.iter_mut().skip(before) {
-            problem.path = format!(".{name}{}", problem.path);
-        }
+        problems.lead_in(before, format_args!(".{name}"));
         below.removed.attach_field(name, mark.removed, inner.removed);
         below.modified.attach_field(name, mark.modified, inner.modified);
         below.added.attach_field(name, mark.added, inner.added);
@@ -228,17 +227,14 @@ pub(super) fn side_by_side<'a>(
 }
 
 /// The items of a list by name; several for a name that is there more than once.
-type Named<'a> = Vec<(PathElement, Vec<&'a Value>)>;
+type Named<'a> = BTreeMap<PathElement, Vec<&'a Value>>;
 
 fn by_name<'a>(items: &'a [Value], shape: &ListShape<'_>, problems: &mut Problems) -> Named<'a> {
-    let mut named: Named<'a> = Vec::with_capacity(items.len());
+    let mut named = Named::new();
     for (position, item) in items.iter().enumerate() {
         match shape.name_item(item) {
             Err(problem) => problems.report(format!("element {position}: {problem}")),
-            Ok(element) => match named.binary_search_by(|(name, _)| name.cmp(&element)) {
-                Ok(position) => named[position].1.push(item),
-                Err(position) => named.insert(position, (element, vec![item])),
-            },
+            Ok(element) => named.entry(element).or_default().push(item),
         }
     }
     named

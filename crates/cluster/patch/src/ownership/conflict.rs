@@ -3,6 +3,7 @@
 use std::fmt;
 
 use gotemplate::format::quoted;
+use schema::field_errors::MOST_TEXT;
 
 use super::element::FieldPath;
 use super::managers::{Manager, Operation};
@@ -91,7 +92,11 @@ impl fmt::Display for Conflicts {
         }
         write!(formatter, "Apply failed with {} conflicts: ", self.0.len())?;
         let mut last: Option<&Manager> = None;
-        for conflict in &self.0 {
+        let mut bytes = 0;
+        for (index, conflict) in self.0.iter().enumerate() {
+            if bytes > MOST_TEXT {
+                return write!(formatter, "\nand {} more conflicts", self.0.len() - index);
+            }
             if last != Some(&conflict.manager) {
                 let line = if last.is_some() { "\n" } else { "" };
                 write!(
@@ -101,7 +106,9 @@ impl fmt::Display for Conflicts {
                 )?;
                 last = Some(&conflict.manager);
             }
-            write!(formatter, "\n- {}", conflict.path)?;
+            let path = conflict.path.to_string();
+            bytes += path.len();
+            write!(formatter, "\n- {path}")?;
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::fmt::{self, Write as _};
+use std::sync::Arc;
 
 use gotemplate::format::{float_text, quoted};
 use goyaml::json::{Escape, to_string};
@@ -14,7 +15,7 @@ use super::order::{float, order};
 #[derive(Debug, Clone)]
 pub enum PathElement {
     /// The field of an object, written `f:name`.
-    Field(Box<str>),
+    Field(Arc<str>),
     /// The item of a list that has these fields, sorted by name, written `k:{"name":"value"}`.
     Key(Box<[(Box<str>, Value)]>),
     /// The item of a list of scalars that has this value, written `v:"value"`.

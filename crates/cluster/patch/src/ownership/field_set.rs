@@ -1,5 +1,7 @@
 //! The set of the fields that an object has, and what a schema adds to a set.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
 
 use super::element::PathElement;
@@ -52,16 +54,16 @@ fn object(fields: &Map<String, Value>, shape: &MapShape<'_>, below: &mut Set) {
 
 fn list(items: &[Value], shape: &ListShape<'_>, below: &mut Set) {
     let item_shape = shape.item.shape();
-    let mut names: Vec<(PathElement, &Value, bool)> = Vec::with_capacity(items.len());
+    let mut names: BTreeMap<PathElement, (&Value, bool)> = BTreeMap::new();
     for item in items {
         let Ok(name) = shape.name_item(item) else { continue };
-        match names.binary_search_by(|(known, ..)| known.cmp(&name)) {
+        names
+            .entry(name)
             // Of several items with one name only the name is owned.
-            Ok(position) => names[position].2 = true,
-            Err(position) => names.insert(position, (name, item, false)),
-        }
+            .and_modify(|(_, duplicated)| *duplicated = true)
+            .or_insert((item, false));
     }
-    for (element, item, duplicated) in names {
+    for (element, (item, duplicated)) in names {
         let mut children = Set::default();
         if !duplicated {
             walk(item, item_shape, &mut children);

@@ -112,8 +112,7 @@ fn read(fields: &Value, depth: usize, canonical: &mut bool) -> Result<(Set, bool
         Value::String(_) => return Err(FieldsError::NotObject("\"")),
         Value::Array(_) => return Err(FieldsError::NotObject("[")),
     };
-    let mut set = Set::default();
-    set.nodes.reserve(map.len());
+    let mut nodes = Vec::with_capacity(map.len());
     let mut member = false;
     for (key, below) in map {
         if key == "." {
@@ -128,11 +127,18 @@ fn read(fields: &Value, depth: usize, canonical: &mut bool) -> Result<(Set, bool
         };
         *canonical = *canonical && (matches!(element, PathElement::Field(_)) || element.to_key() == *key);
         let (children, member) = read(below, depth + 1, canonical)?;
-        set.attach_node(Node {
+        nodes.push(Node {
             element,
             member,
             children,
         });
+    }
+    // The order of their texts isn't that of the elements: adding them one by one would move the others each time.
+    nodes.sort_by(|left, right| left.element.cmp(&right.element));
+    let mut set = Set::default();
+    set.nodes.reserve(nodes.len());
+    for node in nodes {
+        set.attach_node(node);
     }
     let member = member || set.is_empty();
     Ok((set, member))

@@ -3,7 +3,8 @@
 //! Nothing is removed here. The applied value wins; lists whose items have names keep the order of the object, except
 //! that the items of the configuration come in its order.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde_json::{Map, Value};
 
@@ -89,11 +90,9 @@ fn fields(
 ) -> Option<Value> {
     let mut out = Map::new();
     for (name, live, applied) in side_by_side(live, applied) {
-        let before = problems.0.len();
+        let before = problems.count();
         let merged = walk(live, applied, shape.field(name), problems);
-        for problem in problems.0.iter_mut().skip(before) {
-            problem.path = format!(".{name}{}", problem.path);
-        }
+        problems.lead_in(before, format_args!(".{name}"));
         if let Some(merged) = merged {
             out.insert(name.to_owned(), merged);
         }
@@ -106,7 +105,7 @@ static DUPLICATED: Value = Value::Null;
 /// The items of a list in order, each with its name, and the item that each name stands for.
 struct Indexed<'a> {
     names: Vec<PathElement>,
-    observed: Vec<(PathElement, &'a Value)>,
+    observed: BTreeMap<PathElement, &'a Value>,
 }
 
 impl<'a> Indexed<'a> {
@@ -117,7 +116,7 @@ impl<'a> Indexed<'a> {
         problems: &mut Problems,
     ) -> Self {
         let mut names = Vec::with_capacity(items.len());
-        let mut observed: Vec<(PathElement, &'a Value)> = Vec::with_capacity(items.len());
+        let mut observed: BTreeMap<PathElement, &'a Value> = BTreeMap::new();
         for (position, item) in items.iter().enumerate() {
             let element = match shape.name_item(item) {
                 Ok(element) => element,
@@ -126,14 +125,18 @@ impl<'a> Indexed<'a> {
                     continue;
                 }
             };
-            match observed.binary_search_by(|(name, _)| name.cmp(&element)) {
-                Ok(_) if !allow_duplicates => {
+            match observed.entry(element.clone()) {
+                Entry::Occupied(_) if !allow_duplicates => {
                     problems.report(format!("duplicate entries for key {element}"));
                     continue;
                 }
                 // None of several items with one name is merged with the applied one: that one replaces them.
-                Ok(position) => observed[position].1 = &DUPLICATED,
-                Err(position) => observed.insert(position, (element.clone(), item)),
+                Entry::Occupied(mut known) => {
+                    known.insert(&DUPLICATED);
+                }
+                Entry::Vacant(new) => {
+                    new.insert(item);
+                }
             }
             names.push(element);
         }
@@ -141,11 +144,7 @@ impl<'a> Indexed<'a> {
     }
 
     fn get(&self, name: &PathElement) -> Option<&'a Value> {
-        let position = self
-            .observed
-            .binary_search_by(|(observed, _)| observed.cmp(name))
-            .ok()?;
-        self.observed.get(position).map(|(_, item)| *item)
+        self.observed.get(name).copied()
     }
 }
 
@@ -155,10 +154,10 @@ fn list(
     shape: &ListShape<'_>,
     problems: &mut Problems,
 ) -> Option<Value> {
-    let before = problems.0.len();
+    let before = problems.count();
     let applied = Indexed::new(applied_items, shape, false, problems);
     let live = Indexed::new(live_items, shape, true, problems);
-    if problems.0.len() > before {
+    if problems.count() > before {
         return None;
     }
     let mut shared: VecDeque<&PathElement> = applied

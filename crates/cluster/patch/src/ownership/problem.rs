@@ -3,10 +3,18 @@
 use std::fmt::{self, Write as _};
 
 use gotemplate::format::{float_text, quoted};
+use schema::field_error::shorten;
+use schema::field_errors::MOST_PROBLEMS;
 use serde_json::Value;
 
 use super::order::float;
 use super::shape::ScalarKind;
+
+/// How many bytes of a message are told: it shows the value that it is about, which may be most of the object.
+const LONGEST_MESSAGE: usize = 16 << 10;
+
+/// How many bytes of a step are told in a path: the key of a map may be most of the object.
+const LONGEST_STEP: usize = 2 << 10;
 
 /// One thing that is wrong, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,42 +25,72 @@ pub struct Problem {
     pub message: String,
 }
 
-/// Everything that is wrong with an object.
+/// What is wrong with an object: the first problems, and how many more there are.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Problems(pub Vec<Problem>);
+pub struct Problems {
+    told: Vec<Problem>,
+    left_out: usize,
+}
 
 impl Problems {
     pub(super) fn report(&mut self, message: impl Into<String>) {
-        self.0.push(Problem {
+        if self.told.len() >= MOST_PROBLEMS {
+            self.left_out += 1;
+            return;
+        }
+        let mut message = message.into();
+        shorten(&mut message, LONGEST_MESSAGE);
+        self.told.push(Problem {
             path: String::new(),
-            message: message.into(),
+            message,
         });
+    }
+
+    /// Returns how many problems there are.
+    pub(super) fn count(&self) -> usize {
+        self.told.len() + self.left_out
+    }
+
+    /// Puts a level in front of the paths of what was found since there were `before` problems.
+    pub(super) fn lead_in(&mut self, before: usize, element: impl fmt::Display) {
+        for problem in self.told.iter_mut().skip(before) {
+            let mut path = element.to_string();
+            shorten(&mut path, LONGEST_STEP);
+            path.push_str(&problem.path);
+            problem.path = path;
+        }
     }
 
     /// Runs a step one level deeper, and puts that level in front of the paths of what it found.
     pub(super) fn below<T>(&mut self, element: impl fmt::Display, step: impl FnOnce(&mut Self) -> T) -> T {
-        let before = self.0.len();
+        let before = self.count();
         let result = step(self);
-        for problem in self.0.iter_mut().skip(before) {
-            problem.path = format!("{element}{}", problem.path);
-        }
+        self.lead_in(before, element);
         result
     }
 
     pub(super) fn into_result<T>(self, value: T) -> Result<T, Self> {
-        if self.0.is_empty() { Ok(value) } else { Err(self) }
+        if self.told.is_empty() {
+            Ok(value)
+        } else {
+            Err(self)
+        }
     }
 }
 
 impl fmt::Display for Problems {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let [problem] = self.0.as_slice() {
+        if let [problem] = self.told.as_slice() {
             return problem.fmt(formatter);
         }
         formatter.write_str("errors:")?;
-        self.0
-            .iter()
-            .try_for_each(|problem| write!(formatter, "\n  {problem}"))
+        for problem in &self.told {
+            write!(formatter, "\n  {problem}")?;
+        }
+        if self.left_out > 0 {
+            write!(formatter, "\n  and {} more problems", self.left_out)?;
+        }
+        Ok(())
     }
 }
 

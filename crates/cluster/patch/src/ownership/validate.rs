@@ -1,5 +1,7 @@
 //! Whether an object fits its schema closely enough to be compared and merged.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 use super::element::PathElement;
@@ -64,16 +66,14 @@ impl Walk {
     fn fields(&mut self, fields: &Map<String, Value>, shape: &MapShape<'_>, depth: usize) {
         for (name, value) in fields {
             let field = shape.field(name);
-            let before = self.problems.0.len();
+            let before = self.problems.count();
             let declared = !matches!(field, Shape::Undeclared);
             if declared {
                 self.value(value, field, depth + 1);
             } else {
                 self.problems.report("field not declared in schema");
             }
-            for problem in self.problems.0.iter_mut().skip(before) {
-                problem.path = format!(".{name}{}", problem.path);
-            }
+            self.problems.lead_in(before, format_args!(".{name}"));
             // One field that isn't declared ends the look at its object.
             if !declared {
                 return;
@@ -84,7 +84,7 @@ impl Walk {
     fn items(&mut self, items: &[Value], shape: &ListShape<'_>, depth: usize) {
         let atomic = matches!(shape.names, ItemNames::Atomic);
         let item_shape = shape.item.shape();
-        let mut seen: Vec<PathElement> = Vec::new();
+        let mut seen = BTreeSet::new();
         for (position, item) in items.iter().enumerate() {
             if let Err(problem) = shape.check_item(item) {
                 self.problems.report(format!("element {position}: {problem}"));
@@ -93,28 +93,26 @@ impl Walk {
             if !atomic && self.duplicates == Duplicates::Refused {
                 self.note(shape, item, &mut seen);
             }
-            let before = self.problems.0.len();
+            let before = self.problems.count();
             self.value(item, item_shape, depth + 1);
-            if self.problems.0.len() > before {
+            if self.problems.count() > before {
                 let element = shape
                     .name_item(item)
                     .unwrap_or(PathElement::Index(position as i64));
-                for problem in self.problems.0.iter_mut().skip(before) {
-                    problem.path = format!("{element}{}", problem.path);
-                }
+                self.problems.lead_in(before, element);
             }
         }
     }
 
-    fn note(&mut self, shape: &ListShape<'_>, item: &Value, seen: &mut Vec<PathElement>) {
+    fn note(&mut self, shape: &ListShape<'_>, item: &Value, seen: &mut BTreeSet<PathElement>) {
         let Ok(element) = shape.name_item(item) else {
             return;
         };
-        match seen.binary_search(&element) {
-            Ok(_) => self
-                .problems
-                .report(format!("duplicate entries for key {element}")),
-            Err(position) => seen.insert(position, element),
+        if seen.contains(&element) {
+            self.problems
+                .report(format!("duplicate entries for key {element}"));
+        } else {
+            seen.insert(element);
         }
     }
 }

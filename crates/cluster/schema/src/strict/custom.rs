@@ -28,10 +28,6 @@ pub(super) fn decode(json: &[u8], schema: Option<&Schema>) -> Result<(Value, Vec
     let unknown =
         structural::coerce(schema, &mut value, Malformed::Refuse).map_err(|error| error.to_string())?;
     let mut told = problems.into_told();
-    told.extend(
-        unknown
-            .into_iter()
-            .map(|path| format!("unknown field \"{path}\"")),
-    );
+    told.extend(unknown.problems());
     Ok((value, told))
 }

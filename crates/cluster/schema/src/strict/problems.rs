@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use gotemplate::format::quoted;
 
-/// How many problems are told: those of a body that is wrong everywhere would fill an answer. Kubernetes' limit.
-const MOST_PROBLEMS: usize = 100;
+use crate::field_error::shorten;
+use crate::field_errors::{MOST_PROBLEMS, MOST_TEXT};
 
 /// The problems found so far, each told once.
 #[derive(Default)]
@@ -15,6 +15,8 @@ pub(super) struct Problems {
     place: String,
     told: Vec<String>,
     seen: HashSet<String>,
+    /// How long all that is told is together.
+    bytes: usize,
     /// Inside values that read themselves, nobody looks for problems.
     unseen: usize,
     /// What is said about the first number that no float holds.
@@ -43,7 +45,7 @@ impl Problems {
     }
 
     fn tell(&mut self, what: &str, field: &str) {
-        if self.unseen > 0 || self.told.len() >= MOST_PROBLEMS {
+        if self.unseen > 0 || self.told.len() >= MOST_PROBLEMS || self.bytes >= MOST_TEXT {
             return;
         }
         let path = if self.place.is_empty() {
@@ -51,8 +53,10 @@ impl Problems {
         } else {
             format!("{}.{field}", self.place)
         };
-        let problem = format!("{what} field {}", quoted(path));
+        let mut problem = format!("{what} field {}", quoted(path));
+        shorten(&mut problem, MOST_TEXT - self.bytes);
         if self.seen.insert(problem.clone()) {
+            self.bytes += problem.len();
             self.told.push(problem);
         }
     }

@@ -18,6 +18,8 @@ mod schema;
 mod structure;
 mod view;
 
+use std::collections::{HashMap, HashSet};
+
 use serde_json::{Map, Value};
 
 pub use self::conversion::webhook_address_faults;
@@ -29,7 +31,7 @@ pub use self::schema::non_structural;
 use self::view::{Part, View};
 use super::metadata::{self, Malformed};
 use super::name_rules;
-use crate::{FieldError, FieldPath};
+use crate::{FieldError, FieldErrors, FieldPath};
 use chart::go_url::Url;
 
 /// The annotation that says who approved an API in a group of the Kubernetes project.
@@ -79,12 +81,12 @@ impl Strictness {
 }
 
 /// Returns what is wrong with a new definition, short of its CEL rules.
-pub fn validate(new: &Value) -> Vec<FieldError> {
+pub fn validate(new: &Value) -> FieldErrors {
     validate_with(new, &mut Unchecked)
 }
 
 /// Returns what is wrong with a new definition.
-pub fn validate_with(new: &Value, checks: &mut dyn RuleChecks) -> Vec<FieldError> {
+pub fn validate_with(new: &Value, checks: &mut dyn RuleChecks) -> FieldErrors {
     let view = View::of(new);
     let wanted = format!("{}.{}", view.names().text("plural"), view.text("group"));
     let name_rule = |name: &str, is_prefix: bool| {
@@ -105,18 +107,18 @@ pub fn validate_with(new: &Value, checks: &mut dyn RuleChecks) -> Vec<FieldError
         &name_rule,
         &FieldPath::new("metadata"),
     );
-    errors.extend(parts::validate_spec(&view, &Strictness::full(), checks));
-    errors.extend(rest(new, None));
+    errors.append(parts::validate_spec(&view, &Strictness::full(), checks));
+    errors.append(rest(new, None));
     errors
 }
 
 /// Returns what is wrong with a definition that replaces an old one, short of its CEL rules.
-pub fn validate_update(new: &Value, old: &Value) -> Vec<FieldError> {
+pub fn validate_update(new: &Value, old: &Value) -> FieldErrors {
     validate_update_with(new, old, &mut Unchecked)
 }
 
 /// Returns what is wrong with a definition that replaces an old one.
-pub fn validate_update_with(new: &Value, old: &Value, checks: &mut dyn RuleChecks) -> Vec<FieldError> {
+pub fn validate_update_with(new: &Value, old: &Value, checks: &mut dyn RuleChecks) -> FieldErrors {
     let (view, old_view) = (View::of(new), View::of(old));
     let strictness = schema::strictness_for_update(&view, &old_view);
     let mut errors = metadata::validate_update(
@@ -124,7 +126,7 @@ pub fn validate_update_with(new: &Value, old: &Value, checks: &mut dyn RuleCheck
         &read_metadata(old),
         &FieldPath::new("metadata"),
     );
-    errors.extend(parts::validate_spec(&view, &strictness, checks));
+    errors.append(parts::validate_spec(&view, &strictness, checks));
     let spec = FieldPath::new("spec");
     let mut immutable = |new: &str, old: &str, field: FieldPath| {
         if new != old {
@@ -145,18 +147,18 @@ pub fn validate_update_with(new: &Value, old: &Value, checks: &mut dyn RuleCheck
         old_view.names().text("plural"),
         spec.child("names").child("plural"),
     );
-    errors.extend(rest(new, Some(old)));
+    errors.append(rest(new, Some(old)));
     errors
 }
 
 /// Returns what is wrong with the status of a definition that replaces an old one.
-pub fn validate_status_update(new: &Value, old: &Value) -> Vec<FieldError> {
+pub fn validate_status_update(new: &Value, old: &Value) -> FieldErrors {
     let mut errors = metadata::validate_update(
         &read_metadata(new),
         &read_metadata(old),
         &FieldPath::new("metadata"),
     );
-    errors.extend(accepted_name_faults(new));
+    errors.append(accepted_name_faults(new));
     errors
 }
 
@@ -187,15 +189,15 @@ fn read_metadata(definition: &Value) -> Map<String, Value> {
         .unwrap_or_default()
 }
 
-fn accepted_name_faults(definition: &Value) -> Vec<FieldError> {
+fn accepted_name_faults(definition: &Value) -> FieldErrors {
     let names = Part::at(definition, "/status/acceptedNames");
     parts::name_faults(names, &FieldPath::new("status").child("acceptedNames"))
 }
 
 /// Returns what is wrong beside the metadata and the specification.
-fn rest(new: &Value, old: Option<&Value>) -> Vec<FieldError> {
+fn rest(new: &Value, old: Option<&Value>) -> FieldErrors {
     let mut errors = accepted_name_faults(new);
-    errors.extend(stored_version_faults(new));
+    errors.append(stored_version_faults(new));
     errors.extend(approval_fault(new, old));
     let keeps_unknown =
         |definition: &Value| definition.pointer("/spec/preserveUnknownFields") == Some(&Value::Bool(true));
@@ -209,41 +211,34 @@ fn rest(new: &Value, old: Option<&Value>) -> Vec<FieldError> {
     errors
 }
 
-fn stored_version_faults(definition: &Value) -> Vec<FieldError> {
+fn stored_version_faults(definition: &Value) -> FieldErrors {
     let path = FieldPath::new("status").child("storedVersions");
     let stored = Part::at(definition, "/status").items("storedVersions");
     if stored.is_empty() {
         let given = definition
             .pointer("/status/storedVersions")
             .unwrap_or(&Value::Null);
-        return vec![FieldError::invalid(
-            path,
-            given,
-            "must have at least one stored version",
-        )];
+        let rule = "must have at least one stored version";
+        return FieldErrors::from(vec![FieldError::invalid(path, given, rule)]);
     }
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::default();
     let view = View::of(definition);
-    let mut unseen: Vec<&Value> = stored.iter().collect();
+    let mut unseen: HashSet<&str> = stored.iter().filter_map(Value::as_str).collect();
     for version in &view.versions {
         let name = version.text("name");
         // A name is used up by the first version that has it.
-        if version.flag("storage") && !unseen.iter().any(|stored| *stored == name) {
+        if version.flag("storage") && !unseen.contains(name) {
             let rule = format!("must have the storage version {name}");
-            errors.push(FieldError::invalid(
-                path.clone(),
-                &Value::Array(stored.to_vec()),
-                rule,
-            ));
+            errors.push_with(|| FieldError::invalid(path.clone(), &Value::Array(stored.to_vec()), rule));
         }
-        unseen.retain(|stored| *stored != name);
+        unseen.remove(name);
     }
+    let known: HashSet<&str> = view.versions.iter().map(|version| version.text("name")).collect();
+    let last: HashMap<&Value, usize> = stored.iter().zip(0..).collect();
     for (index, name) in stored.iter().enumerate() {
-        let is_known = view.versions.iter().any(|version| name == version.text("name"));
+        let version = name.as_str().unwrap_or_default();
         // A name that is listed twice is complained about once, where it stands last.
-        let is_last = !stored.iter().skip(index + 1).any(|later| later == name);
-        if !is_known && is_last {
-            let version = name.as_str().unwrap_or_default();
+        if !known.contains(version) && last.get(name) == Some(&index) {
             errors.push(FieldError::invalid(
                 path.index(index),
                 name,

@@ -4,9 +4,9 @@ use serde_json::{Map, Value};
 
 use super::metadata::{self, Malformed};
 use super::name_rules;
-use crate::{FieldError, FieldErrorKind, FieldPath, Reference, Schema};
+use crate::{FieldError, FieldErrorKind, FieldErrors, FieldPath, Reference, Schema, UnknownFields};
 
-/// Brings the metadata of embedded resources into its usual form, and returns the paths of its unknown fields, sorted.
+/// Brings the metadata of embedded resources into its usual form, and returns its unknown fields, sorted.
 ///
 /// Where `is_resource` says so, the value itself is treated as one.
 ///
@@ -19,10 +19,10 @@ pub fn coerce(
     is_resource: bool,
     malformed: Malformed,
     path: &FieldPath,
-) -> Result<Vec<String>, FieldError> {
+) -> Result<UnknownFields, FieldError> {
     let mut coercion = Coercion {
         malformed,
-        unknown: Vec::new(),
+        unknown: UnknownFields::default(),
     };
     coercion.coerce(schema, value, is_resource || schema.embedded_resource, path)?;
     coercion.unknown.sort();
@@ -42,7 +42,7 @@ pub fn describes_embedded(schema: &Schema) -> bool {
 
 struct Coercion {
     malformed: Malformed,
-    unknown: Vec<String>,
+    unknown: UnknownFields,
 }
 
 impl Coercion {
@@ -102,8 +102,9 @@ impl Coercion {
         match metadata::read(given, self.malformed) {
             Ok(read) => {
                 let place = path.child("metadata");
-                self.unknown
-                    .extend(read.unknown.iter().map(|unknown| format!("{place}.{unknown}")));
+                for unknown in &read.unknown {
+                    self.unknown.note_with(|| format!("{place}.{unknown}"));
+                }
                 fields.insert("metadata".to_owned(), Value::Object(read.metadata));
             }
             Err(fault) if self.malformed == Malformed::Refuse => {
@@ -116,8 +117,8 @@ impl Coercion {
 }
 
 /// Returns what is wrong with embedded resources: their `apiVersion`, `kind` and metadata.
-pub fn validate(schema: &Schema, value: &Value, is_resource: bool, path: &FieldPath) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub fn validate(schema: &Schema, value: &Value, is_resource: bool, path: &FieldPath) -> FieldErrors {
+    let mut errors = FieldErrors::default();
     if is_resource || describes_embedded(schema) {
         check(
             schema,
@@ -130,7 +131,7 @@ pub fn validate(schema: &Schema, value: &Value, is_resource: bool, path: &FieldP
     errors
 }
 
-fn check(schema: &Schema, value: &Value, is_resource: bool, path: &FieldPath, errors: &mut Vec<FieldError>) {
+fn check(schema: &Schema, value: &Value, is_resource: bool, path: &FieldPath, errors: &mut FieldErrors) {
     match value {
         Value::Object(fields) => {
             if is_resource {
@@ -165,14 +166,14 @@ fn check(schema: &Schema, value: &Value, is_resource: bool, path: &FieldPath, er
     }
 }
 
-fn check_resource(fields: &Map<String, Value>, path: &FieldPath, errors: &mut Vec<FieldError>) {
+fn check_resource(fields: &Map<String, Value>, path: &FieldPath, errors: &mut FieldErrors) {
     for name in ["apiVersion", "kind"] {
         if !fields.contains_key(name) {
             errors.push(FieldError::required(path.child(name), ""));
         }
     }
     let mut invalid = |name: &str, value: &Value, rule: String| {
-        errors.push(FieldError::invalid(path.child(name), value, rule));
+        errors.push_with(|| FieldError::invalid(path.child(name), value, rule));
     };
     match fields.get("apiVersion") {
         Some(Value::String(text)) if text.is_empty() => {
@@ -218,7 +219,7 @@ fn check_resource(fields: &Map<String, Value>, path: &FieldPath, errors: &mut Ve
                 .or_insert_with(|| Value::String("fakename".to_owned()));
             let is_namespaced = read.metadata.contains_key("namespace");
             let rule = |name: &str, is_prefix: bool| name_rules::path_segment(name, is_prefix);
-            errors.extend(metadata::validate(
+            errors.append(metadata::validate(
                 &read.metadata,
                 is_namespaced,
                 &rule,

@@ -5,18 +5,18 @@ use std::collections::HashMap;
 use goyaml::json::{self, Escape};
 use serde_json::{Map, Value};
 
-use crate::{FieldError, FieldPath, ListType, Reference, Schema};
+use crate::{FieldError, FieldErrors, FieldPath, ListType, Reference, Schema};
 
 /// Returns which items of sets, and of lists whose items have keys, are there twice.
-pub fn validate(schema: &Schema, value: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub fn validate(schema: &Schema, value: &Value) -> FieldErrors {
+    let mut errors = FieldErrors::default();
     if let Value::Object(fields) = value {
         check_fields(schema, fields, &FieldPath::root(), &mut errors);
     }
     errors
 }
 
-fn check(schema: &Schema, value: &Value, path: &FieldPath, errors: &mut Vec<FieldError>) {
+fn check(schema: &Schema, value: &Value, path: &FieldPath, errors: &mut FieldErrors) {
     match value {
         Value::Object(fields) => check_fields(schema, fields, path, errors),
         Value::Array(items) => check_items(schema, items, path, errors),
@@ -33,12 +33,7 @@ fn holds_list(value: &Value) -> bool {
     }
 }
 
-fn check_fields(
-    schema: &Schema,
-    fields: &Map<String, Value>,
-    path: &FieldPath,
-    errors: &mut Vec<FieldError>,
-) {
+fn check_fields(schema: &Schema, fields: &Map<String, Value>, path: &FieldPath, errors: &mut FieldErrors) {
     if let Some(additional) = schema.additional_properties.as_ref().map(Reference::schema) {
         for (name, field) in fields {
             if holds_list(field) {
@@ -55,13 +50,13 @@ fn check_fields(
     }
 }
 
-fn check_items(schema: &Schema, items: &[Value], path: &FieldPath, errors: &mut Vec<FieldError>) {
+fn check_items(schema: &Schema, items: &[Value], path: &FieldPath, errors: &mut FieldErrors) {
     match &schema.list_type {
         ListType::Atomic => {}
         ListType::Set => {
             for index in repeated(items.iter().map(Some)) {
                 if let Some(item) = items.get(index) {
-                    errors.push(FieldError::duplicate(path.index(index), item));
+                    errors.push_with(|| FieldError::duplicate(path.index(index), item));
                 }
             }
         }
@@ -98,7 +93,7 @@ fn repeated<'a>(values: impl ExactSizeIterator<Item = Option<&'a Value>>) -> Vec
     repeated
 }
 
-fn check_keys(keys: &[Box<str>], items: &[Value], path: &FieldPath, errors: &mut Vec<FieldError>) {
+fn check_keys(keys: &[Box<str>], items: &[Value], path: &FieldPath, errors: &mut FieldErrors) {
     let foreign = items
         .iter()
         .enumerate()
@@ -123,7 +118,7 @@ fn check_keys(keys: &[Box<str>], items: &[Value], path: &FieldPath, errors: &mut
     };
     for index in again {
         if let Some(key) = found.get(index) {
-            errors.push(FieldError::duplicate(path.index(index), key));
+            errors.push_with(|| FieldError::duplicate(path.index(index), key));
         }
     }
 }

@@ -4,20 +4,20 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use crate::{Reference, Schema};
+use crate::{Reference, Schema, UnknownFields};
 
 /// Returns whether a field is one of those that every resource has, described or not.
 pub(super) fn is_resource_field(name: &str) -> bool {
     matches!(name, "apiVersion" | "kind" | "metadata")
 }
 
-/// Takes the fields that the schema doesn't have out of a custom resource, and returns their paths, sorted.
+/// Takes the fields that the schema doesn't have out of a custom resource, and returns them, sorted.
 ///
 /// Where `is_resource` says so, the value is a whole resource and keeps its `apiVersion`, `kind` and `metadata`.
-pub fn prune(schema: &Schema, value: &mut Value, is_resource: bool) -> Vec<String> {
+pub fn prune(schema: &Schema, value: &mut Value, is_resource: bool) -> UnknownFields {
     let mut pruning = Pruning {
         path: String::new(),
-        unknown: Vec::new(),
+        unknown: UnknownFields::default(),
     };
     pruning.prune(
         value,
@@ -48,7 +48,7 @@ impl<'a> Place<'a> {
 
 struct Pruning {
     path: String,
-    unknown: Vec<String>,
+    unknown: UnknownFields,
 }
 
 impl Pruning {
@@ -72,7 +72,14 @@ impl Pruning {
     }
 
     fn record(&mut self, name: &str) {
-        self.at_field(name, |pruning| pruning.unknown.push(pruning.path.clone()));
+        let Self { path, unknown } = self;
+        unknown.note_with(|| {
+            if path.is_empty() {
+                name.to_owned()
+            } else {
+                format!("{path}.{name}")
+            }
+        });
     }
 
     fn prune(&mut self, value: &mut Value, place: Option<Place<'_>>) {

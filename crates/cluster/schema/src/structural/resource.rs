@@ -5,7 +5,7 @@ use thiserror::Error;
 
 use super::metadata::{self, Malformed};
 use super::{embedded, lists, prune, prune_nulls, validate, validate_at};
-use crate::{FieldError, FieldErrorKind, FieldPath, Schema};
+use crate::{FieldError, FieldErrorKind, FieldErrors, FieldPath, Schema, UnknownFields};
 
 /// Why an object can't be taken in.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -21,12 +21,16 @@ pub enum CoerceError {
 /// Takes in an object that a client sent or the store holds: fields that the schema doesn't have are left out, nulls
 /// that mean nothing too, and metadata is brought into its usual form.
 ///
-/// Returns the paths of the fields that were left out, for `unknown field "spec.foo"`.
+/// Returns the fields that were left out, for `unknown field "spec.foo"`.
 ///
 /// # Errors
 ///
 /// What can't be read: `kind`, `apiVersion` or metadata, of the object or of a resource inside it.
-pub fn coerce(schema: &Schema, object: &mut Value, malformed: Malformed) -> Result<Vec<String>, CoerceError> {
+pub fn coerce(
+    schema: &Schema,
+    object: &mut Value,
+    malformed: Malformed,
+) -> Result<UnknownFields, CoerceError> {
     for name in ["kind", "apiVersion"] {
         if let Some(value) = object.get(name).filter(|value| !value.is_string()) {
             let shown = go_shown(value);
@@ -40,15 +44,14 @@ pub fn coerce(schema: &Schema, object: &mut Value, malformed: Malformed) -> Resu
         Some(given) => Some(metadata::read(given, malformed).map_err(CoerceError::Unreadable)?),
         None => None,
     };
-    let mut unknown: Vec<String> = read
-        .iter()
-        .flat_map(|read| &read.unknown)
-        .map(|name| format!("metadata.{name}"))
-        .collect();
-    unknown.extend(prune(schema, object, true));
+    let mut unknown = UnknownFields::default();
+    for name in read.iter().flat_map(|read| &read.unknown) {
+        unknown.note_with(|| format!("metadata.{name}"));
+    }
+    unknown.append(prune(schema, object, true));
     prune_nulls(schema, object);
     let inside = embedded::coerce(schema, object, false, malformed, &FieldPath::root());
-    unknown.extend(inside.map_err(CoerceError::Embedded)?);
+    unknown.append(inside.map_err(CoerceError::Embedded)?);
     if let (Some(read), Value::Object(fields)) = (read, object) {
         fields.insert("metadata".to_owned(), Value::Object(read.metadata));
     }
@@ -59,34 +62,37 @@ pub fn coerce(schema: &Schema, object: &mut Value, malformed: Malformed) -> Resu
 /// resources, and lists with items that are there twice.
 ///
 /// `old` is the object that it replaces.
-pub fn validate_resource(schema: &Schema, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+pub fn validate_resource(schema: &Schema, object: &Value, old: Option<&Value>) -> FieldErrors {
     let mut errors = validate(schema, object, old);
-    errors.extend(embedded::validate(schema, object, false, &FieldPath::root()));
+    errors.append(embedded::validate(schema, object, false, &FieldPath::root()));
     // A list that had items twice before may keep them.
     if old.is_none_or(|old| lists::validate(schema, old).is_empty()) {
-        errors.extend(lists::validate(schema, object));
+        errors.append(lists::validate(schema, object));
     }
     errors
 }
 
 /// Returns everything that is wrong with the status of a custom resource by its schema, short of its CEL rules.
-pub fn validate_status(schema: &Schema, object: &Value, old: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub fn validate_status(schema: &Schema, object: &Value, old: &Value) -> FieldErrors {
+    let mut errors = FieldErrors::default();
     if let (Some(status), Some(described)) = (object.get("status"), schema.properties.get("status")) {
         let old_status = old.get("status").unwrap_or(&Value::Null);
         let base = FieldPath::new("status");
-        errors.extend(validate_at(&base, described.schema(), status, Some(old_status)));
+        errors.append(validate_at(&base, described.schema(), status, Some(old_status)));
     }
     let repeated = lists::validate(schema, object);
     if !repeated.is_empty() && lists::validate(schema, old).is_empty() {
-        errors.extend(repeated);
+        errors.append(repeated);
     }
     errors
 }
 
 /// Returns what is said instead of running CEL rules, if an error keeps them from being run.
-pub fn unchecked_rules(errors: &[FieldError]) -> Option<FieldError> {
-    errors.iter().any(embedded::blocks_rules).then(|| FieldError {
+///
+/// Those that aren't told keep them from it, too: nobody knows any more what they were.
+pub fn unchecked_rules(errors: &FieldErrors) -> Option<FieldError> {
+    let blocked = errors.left_out() > 0 || errors.told().iter().any(embedded::blocks_rules);
+    blocked.then(|| FieldError {
         kind: FieldErrorKind::Invalid,
         field: FieldPath::root(),
         value: Some("null".to_owned()),

@@ -13,22 +13,23 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use self::correlation::Correlation;
-use self::outcome::{Outcome, Path};
-use crate::{FieldError, FieldPath, Reference, Schema, Type};
+use self::outcome::{Outcome, Path, Room};
+use crate::{FieldErrors, FieldPath, Reference, Schema, Type};
 
 /// Returns what is wrong with a value.
 ///
 /// `old` is the value that it replaces: what was wrong before and didn't change stays allowed.
-pub fn validate(schema: &Schema, value: &Value, old: Option<&Value>) -> Vec<FieldError> {
+pub fn validate(schema: &Schema, value: &Value, old: Option<&Value>) -> FieldErrors {
     validate_at(&FieldPath::root(), schema, value, old)
 }
 
 /// Returns what is wrong with a value that stands at `base`, such as the status of a resource.
 ///
 /// The fields of the errors begin with `base`; the details name fields as seen from the value.
-pub fn validate_at(base: &FieldPath, schema: &Schema, value: &Value, old: Option<&Value>) -> Vec<FieldError> {
+pub fn validate_at(base: &FieldPath, schema: &Schema, value: &Value, old: Option<&Value>) -> FieldErrors {
+    let room = Room::default();
     let validator = Validator {
-        loud: true,
+        room: Some(&room),
         keeps_formats: false,
     };
     let correlation = old.map(|old| Correlation::new(schema, old, value));
@@ -37,22 +38,25 @@ pub fn validate_at(base: &FieldPath, schema: &Schema, value: &Value, old: Option
 
 /// Returns what is wrong with a default of a schema. It is judged before the formats that aren't enforced are set
 /// aside, which some errors show.
-pub(super) fn validate_default(base: &FieldPath, schema: &Schema, value: &Value) -> Vec<FieldError> {
+pub(super) fn validate_default(base: &FieldPath, schema: &Schema, value: &Value) -> FieldErrors {
+    let room = Room::default();
     let validator = Validator {
-        loud: true,
+        room: Some(&room),
         keeps_formats: true,
     };
     errors_of(validator.check(schema, value, &Path::Root, None), base)
 }
 
-fn errors_of(outcome: Outcome, base: &FieldPath) -> Vec<FieldError> {
+fn errors_of(outcome: Outcome<'_>, base: &FieldPath) -> FieldErrors {
     let mut said = HashSet::new();
-    outcome
-        .failures
-        .into_iter()
-        .filter(|failure| said.insert(failure.message.clone()))
-        .map(|failure| failure.into_error(base))
-        .collect()
+    let mut errors = FieldErrors::default();
+    for failure in outcome.failures {
+        if said.insert(failure.message.clone()) {
+            errors.push(failure.into_error(base));
+        }
+    }
+    errors.leave_out(outcome.left_out);
+    errors
 }
 
 /// Whether messages are wanted, or only whether anything fails and how many checks hold.
@@ -60,15 +64,16 @@ fn errors_of(outcome: Outcome, base: &FieldPath) -> Vec<FieldError> {
 /// The alternatives of `anyOf` and `oneOf` are mostly tried in vain, and making texts for them would cost more than
 /// everything else.
 #[derive(Clone, Copy)]
-struct Validator {
-    loud: bool,
+struct Validator<'r> {
+    /// What can be told; `None` where no messages are wanted.
+    room: Option<&'r Room>,
     /// Whether formats count even where they can't be enforced, as for defaults.
     keeps_formats: bool,
 }
 
-impl Validator {
+impl<'r> Validator<'r> {
     fn silent(self) -> Self {
-        Self { loud: false, ..self }
+        Self { room: None, ..self }
     }
 
     /// Checks a value, and overlooks what is wrong with it when it didn't change.
@@ -78,7 +83,7 @@ impl Validator {
         value: &Value,
         path: &Path<'_>,
         correlation: Option<Correlation<'_>>,
-    ) -> Outcome {
+    ) -> Outcome<'r> {
         let mut outcome = self.check(schema, value, path, correlation.as_ref());
         if outcome.failed && correlation.is_some_and(|correlation| correlation.is_unchanged()) {
             outcome.forgive();
@@ -94,8 +99,8 @@ impl Validator {
         value: &Value,
         path: &Path<'_>,
         correlation: Option<&Correlation<'_>>,
-    ) -> Outcome {
-        let mut outcome = Outcome::new(self.loud);
+    ) -> Outcome<'r> {
+        let mut outcome = Outcome::new(self.room);
         let format = if self.keeps_formats {
             schema.format.as_deref().unwrap_or_default()
         } else {
@@ -146,7 +151,7 @@ impl Validator {
         items: &[Value],
         path: &Path<'_>,
         correlation: Option<&Correlation<'_>>,
-        outcome: &mut Outcome,
+        outcome: &mut Outcome<'_>,
     ) {
         if let Some(item_schema) = schema.items.as_ref().map(Reference::schema) {
             for (index, item) in items.iter().enumerate() {
@@ -166,7 +171,7 @@ impl Validator {
         fields: &Map<String, Value>,
         path: &Path<'_>,
         correlation: Option<&Correlation<'_>>,
-        outcome: &mut Outcome,
+        outcome: &mut Outcome<'_>,
     ) {
         if let Some(demands) = &schema.demands {
             scalar::check_field_count(demands, fields.len(), path, outcome);
@@ -201,10 +206,10 @@ impl Validator {
     fn merge_closest(
         self,
         clauses: &[Schema],
-        tries: &[Outcome],
+        tries: &[Outcome<'_>],
         value: &Value,
         path: &Path<'_>,
-        outcome: &mut Outcome,
+        outcome: &mut Outcome<'_>,
     ) {
         let mut closest: Option<(usize, usize)> = None;
         for (index, tried) in tries.iter().enumerate() {
@@ -213,7 +218,7 @@ impl Validator {
             }
         }
         let Some((index, _)) = closest else { return };
-        if !self.loud {
+        if self.room.is_none() {
             if let Some(tried) = tries.get(index) {
                 outcome.merge(tried.clone());
             }
@@ -222,7 +227,7 @@ impl Validator {
         }
     }
 
-    fn check_clauses(self, schema: &Schema, value: &Value, path: &Path<'_>, outcome: &mut Outcome) {
+    fn check_clauses(self, schema: &Schema, value: &Value, path: &Path<'_>, outcome: &mut Outcome<'_>) {
         if let Some(demands) = &schema.demands {
             self.check_any_of(&demands.any_of, value, path, outcome);
             self.check_one_of(&demands.one_of, value, path, outcome);
@@ -236,7 +241,7 @@ impl Validator {
         outcome.count();
     }
 
-    fn check_any_of(self, clauses: &[Schema], value: &Value, path: &Path<'_>, outcome: &mut Outcome) {
+    fn check_any_of(self, clauses: &[Schema], value: &Value, path: &Path<'_>, outcome: &mut Outcome<'_>) {
         if clauses.is_empty() {
             return;
         }
@@ -252,11 +257,11 @@ impl Validator {
         self.merge_closest(clauses, &tries, value, path, outcome);
     }
 
-    fn check_one_of(self, clauses: &[Schema], value: &Value, path: &Path<'_>, outcome: &mut Outcome) {
+    fn check_one_of(self, clauses: &[Schema], value: &Value, path: &Path<'_>, outcome: &mut Outcome<'_>) {
         if clauses.is_empty() {
             return;
         }
-        let tries: Vec<Outcome> = tried(self.silent(), clauses, value, path).collect();
+        let tries: Vec<Outcome<'_>> = tried(self.silent(), clauses, value, path).collect();
         let mut valid = tries.iter().filter(|tried| !tried.failed);
         match (valid.next(), valid.count()) {
             (None, _) => {
@@ -276,7 +281,7 @@ impl Validator {
         }
     }
 
-    fn check_all_of(self, clauses: &[Schema], value: &Value, path: &Path<'_>, outcome: &mut Outcome) {
+    fn check_all_of(self, clauses: &[Schema], value: &Value, path: &Path<'_>, outcome: &mut Outcome<'_>) {
         if clauses.is_empty() {
             return;
         }
@@ -295,12 +300,12 @@ impl Validator {
 }
 
 /// Tries clauses without making texts.
-fn tried<'a>(
-    silent: Validator,
+fn tried<'a, 'r: 'a>(
+    silent: Validator<'r>,
     clauses: &'a [Schema],
     value: &'a Value,
     path: &'a Path<'a>,
-) -> impl Iterator<Item = Outcome> {
+) -> impl Iterator<Item = Outcome<'r>> + use<'a, 'r> {
     clauses
         .iter()
         .map(move |clause| silent.check(clause, value, path, None))

@@ -1,5 +1,7 @@
 //! A new object.
 
+use std::collections::HashSet;
+
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -64,6 +66,7 @@ impl Api {
         if !changed.fields_are_noted {
             object = self.note_fields(call, &place, None, object, options)?;
         }
+        call.pause().await;
         let mut object = self.to_stored_version(&place.resource, object).await?;
         if place.resource.is("", "limitranges")
             && object.name().is_empty()
@@ -85,6 +88,7 @@ impl Api {
         )
         .written_with(options);
         self.admission.mutate(&mut review).await?;
+        call.pause().await;
         object = review.take_object();
         remove_repeated_owners(call, &mut object);
         self.default_stored(&place.resource, &mut object);
@@ -92,6 +96,7 @@ impl Api {
             .refuse_escalation(&call.caller, &place, requested_name, &object, None)?;
 
         for attempt in 0..MOST_GENERATED_NAMES {
+            call.pause().await;
             let mut candidate = object.clone();
             if generates && candidate.name().is_empty() {
                 let name = generated_name(candidate.metadata_text("generateName"));
@@ -100,6 +105,7 @@ impl Api {
             candidate.name().clone_into(&mut place.name);
             let claim = self.allocate(&place, &mut candidate, None, options.dry_run)?;
             Self::finish_create(call, &place, &mut candidate)?;
+            call.pause().await;
             let review = Review::new(
                 self,
                 call,
@@ -233,16 +239,15 @@ pub(crate) fn remove_repeated_owners(call: &Call, object: &mut Value) {
     let Some(Value::Array(owners)) = object.metadata_mut().get_mut("ownerReferences") else {
         return;
     };
-    let mut seen: Vec<Value> = Vec::with_capacity(owners.len());
+    let mut seen: HashSet<Value> = HashSet::with_capacity(owners.len());
     let mut repeated = Vec::new();
-    for owner in std::mem::take(owners) {
-        if seen.contains(&owner) {
+    owners.retain(|owner| {
+        let is_new = seen.insert(owner.clone());
+        if !is_new {
             repeated.push(owner["uid"].as_str().unwrap_or_default().to_owned());
-        } else {
-            seen.push(owner);
         }
-    }
-    *owners = seen;
+        is_new
+    });
     if !repeated.is_empty() {
         call.warn(format!(
             ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may \

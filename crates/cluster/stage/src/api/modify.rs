@@ -138,6 +138,7 @@ impl Api {
         if !changed.fields_are_noted {
             new = self.note_fields(call, place, Some(&found.object), new, options)?;
         }
+        call.pause().await;
         let mut new = self.to_stored_version(&place.resource, new).await?;
         let old = found.stored.value();
         let mut review = Review::new(
@@ -151,16 +152,19 @@ impl Api {
         )
         .written_with(options);
         self.admission.mutate(&mut review).await?;
+        call.pause().await;
         new = review.take_object();
         remove_repeated_owners(call, &mut new);
         self.default_stored(&place.resource, &mut new);
         self.access
             .refuse_escalation(&call.caller, place, &place.name, &new, Some(&old))?;
         let claim = self.allocate(place, &mut new, Some(&old), options.dry_run)?;
+        call.pause().await;
         // A write that names no version is one of the version that is there.
         new.metadata_mut()
             .insert("resourceVersion".into(), found.stored.revision.to_string().into());
         Self::finish_update(call, place, &mut new, &old)?;
+        call.pause().await;
         let review = Review::new(
             self,
             call,

@@ -2,6 +2,7 @@
 
 use patch::json_patch::JsonPatch;
 use patch::ownership::ApplyError;
+use schema::field_errors::MOST_PROBLEMS;
 use serde_json::Value;
 
 use super::modify::Changed;
@@ -173,15 +174,17 @@ fn check_applied(place: &Place, applied: &Value) -> Result<(), Status> {
 pub(super) fn apply_failure(error: &ApplyError) -> Status {
     match error {
         ApplyError::Conflicts(conflicts) => {
-            let causes = conflicts
+            let causes: Vec<Cause> = conflicts
                 .iter()
+                .take(MOST_PROBLEMS)
                 .map(|conflict| Cause {
                     reason: "FieldManagerConflict".to_owned(),
                     message: conflict.message(),
                     field: conflict.path.to_string(),
                 })
                 .collect();
-            Status::apply_conflict(error.to_string(), causes)
+            let left_out = conflicts.iter().skip(causes.len()).count();
+            Status::apply_conflict(error.to_string(), causes, left_out)
         }
         ApplyError::Invalid(text) => Status::bad_request(text.clone()),
         ApplyError::Failed(text) => {

@@ -247,6 +247,7 @@ async fn create(
     }
     let options = WriteOptions::read(&asked.query, WriteKind::Create)?;
     let object = decode::body(asked, place, options.field_validation)?;
+    asked.call.pause().await;
     let written = if place.subresource.is_empty() && !is_asked_only(place) {
         api.create(&asked.call, place, object, &options).await?
     } else {
@@ -271,6 +272,7 @@ async fn update(
     }
     let options = WriteOptions::read(&asked.query, WriteKind::Update)?;
     let object = decode::body(asked, place, options.field_validation)?;
+    asked.call.pause().await;
     let written = if place.below() == Some("scale") {
         api.update_scale(&asked.call, place, object, &options).await?
     } else {

@@ -4,6 +4,7 @@ use schema::structural::name_rules::label_key;
 
 use super::super::reading::Reading;
 use super::super::report::{Errors, Path};
+use super::super::seen::Seen;
 use super::{indexes, shown_list, valid};
 use crate::tree::{Fields, Tree};
 
@@ -113,7 +114,8 @@ fn exit_codes(errors: &mut Errors, path: &Path<'_>, codes: &Fields, names: &[&st
     } else if count > MOST_CODES {
         errors.too_many(&values, count, MOST_CODES);
     }
-    let mut seen: Vec<i64> = Vec::new();
+    let mut seen: Seen<i64> = Seen::default();
+    let mut last = i64::MIN;
     let mut is_ordered = true;
     for (index, code) in codes.list("values").iter().enumerate() {
         let code = code.as_i64().unwrap_or_default();
@@ -121,7 +123,8 @@ fn exit_codes(errors: &mut Errors, path: &Path<'_>, codes: &Fields, names: &[&st
         if operator == "In" && code == 0 {
             errors.invalid(&path, code, "must not be 0 for the In operator");
         }
-        is_ordered &= seen.last().is_none_or(|last| *last <= code);
+        is_ordered &= last <= code;
+        last = code;
         if seen.contains(&code) {
             errors.duplicate(&path, code);
         }

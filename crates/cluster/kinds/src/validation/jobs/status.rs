@@ -2,6 +2,7 @@
 
 use super::super::reading::Reading;
 use super::super::report::{Errors, Path};
+use super::super::seen::Seen;
 use super::super::{internal, metadata};
 use super::{indexes, is_indexed};
 use crate::tree::{Fields, Tree, same};
@@ -88,7 +89,7 @@ pub(in super::super) fn check(errors: &mut Errors, new: &Fields, old: &Fields) {
 
 fn uncounted(errors: &mut Errors, now: &Fields) {
     let path = STATUS.child("uncountedTerminatedPods");
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen: Seen<&str> = Seen::default();
     for list in ["succeeded", "failed"] {
         let path = path.child(list);
         for (index, id) in now.at("uncountedTerminatedPods").texts(list).enumerate() {

@@ -1,9 +1,12 @@
 //! The status of a pod.
 
+use std::collections::HashMap;
+
 use schema::structural::name_rules::{dns_subdomain, label_key};
 
 use super::super::reading::Reading;
 use super::super::report::{Errors, Path};
+use super::super::seen::Seen;
 use super::super::syntax::address;
 use super::super::{internal, metadata};
 use super::Options;
@@ -80,18 +83,25 @@ fn states(errors: &mut Errors, now: &Fields, then: &Fields, spec: &Fields) {
             continue;
         }
         let path = STATUS.child(list);
+        let running: Seen<&str> = now
+            .items(list)
+            .filter(|status| !status.at("state").has("terminated"))
+            .map(|status| status.text("name"))
+            .collect();
+        // Of several with a name the first counts.
+        let mut of_name: HashMap<&str, &Fields> = HashMap::new();
+        for container in spec.items(containers) {
+            of_name.entry(container.text("name")).or_insert(container);
+        }
         for (index, before) in then.numbered(list) {
             if !before.at("state").has("terminated") {
                 continue;
             }
             let name = before.text("name");
-            let runs_again = now
-                .items(list)
-                .any(|status| status.text("name") == name && !status.at("state").has("terminated"));
+            let runs_again = running.contains(&name);
             let code = before.at("state").at("terminated").number("exitCode");
-            let may = spec
-                .items(containers)
-                .find(|container| container.text("name") == name)
+            let may = of_name
+                .get(name)
                 .is_some_and(|container| should_restart(container, spec, containers, code));
             if runs_again && !may {
                 errors.forbidden(

@@ -1,9 +1,12 @@
 //! What may change in a pod that is there already.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
 use super::super::reading::{Reading, fields};
 use super::super::report::{Errors, Path, Raw};
+use super::super::seen::Seen;
 use super::super::{difference, internal, metadata, placement, security};
 use super::{MIRROR, Options, annotations, metadata_and_spec, shown_number};
 use crate::tree::{Fields, Tree, same};
@@ -144,9 +147,9 @@ fn added_tolerations(errors: &mut Errors, ours: &Fields, theirs: &Fields) {
         let mut plain = toleration.clone();
         plain.remove("tolerationSeconds");
         plain.retain(|_, value| value != "");
-        plain
+        Value::Object(plain)
     };
-    let kept: Vec<Fields> = ours.items("tolerations").map(plain).collect();
+    let kept: Seen<Value> = ours.items("tolerations").map(plain).collect();
     if theirs.items("tolerations").any(|old| !kept.contains(&plain(old))) {
         errors.forbidden(
             &path,
@@ -159,12 +162,13 @@ fn added_tolerations(errors: &mut Errors, ours: &Fields, theirs: &Fields) {
 
 fn deleted_gates(errors: &mut Errors, ours: &Fields, theirs: &Fields) {
     let path = SPEC.child("schedulingGates");
+    let known: Seen<&str> = theirs
+        .items("schedulingGates")
+        .map(|gate| gate.text("name"))
+        .collect();
     for (index, gate) in ours.numbered("schedulingGates") {
         let name = gate.text("name");
-        if !theirs
-            .items("schedulingGates")
-            .any(|old| old.text("name") == name)
-        {
+        if !known.contains(&name) {
             errors.forbidden(
                 &path.index(index).child("name"),
                 format!("only deletion is allowed, but found new scheduling gate '{name}'"),
@@ -257,16 +261,22 @@ pub(in super::super) fn ephemeral(errors: &mut Errors, new: &Fields, old: &Field
     metadata_and_spec(errors, new, &options);
     annotation_changes(errors, new, old, &options);
     let path = SPEC.child("ephemeralContainers");
-    let ours = new.at("spec").list("ephemeralContainers");
+    // Of several with a name the last counts.
+    let ours: HashMap<&str, &Value> = new
+        .at("spec")
+        .list("ephemeralContainers")
+        .iter()
+        .map(|one| (fields(one).text("name"), one))
+        .collect();
     for before in old.at("spec").list("ephemeralContainers") {
         let name = fields(before).text("name");
         let quoted = super::Shown::shown(&name);
-        match ours.iter().rev().find(|one| fields(one).text("name") == name) {
+        match ours.get(name) {
             None => errors.forbidden(
                 &path,
                 format!("existing ephemeral containers {quoted} may not be removed\n"),
             ),
-            Some(now) if !same(Some(now), Some(before)) => {
+            Some(&now) if !same(Some(now), Some(before)) => {
                 let kind = "core.EphemeralContainer";
                 let text = difference::between(
                     &internal::lines(kind, Some(before)),

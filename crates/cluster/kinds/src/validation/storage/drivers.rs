@@ -1,10 +1,13 @@
 //! Drivers of the Container Storage Interface, and what they do for volumes.
 
+use std::collections::HashMap;
+
 use schema::structural::name_rules::{dns_subdomain, label_key};
 use serde_json::Value;
 
 use super::super::reading::Reading;
 use super::super::report::{Errors, Path};
+use super::super::seen::Seen;
 use super::super::syntax::between;
 use super::super::volumes::driver;
 use super::super::{internal, metadata, resources, selectors};
@@ -76,7 +79,7 @@ pub(in super::super) fn csi_driver(errors: &mut Errors, object: &Fields, old: Op
 
 fn token_requests(errors: &mut Errors, spec: &Fields) {
     let list = SPEC.child("tokenRequests");
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen: Seen<&str> = Seen::default();
     for (index, request) in spec.numbered("tokenRequests") {
         let path = list.index(index);
         let audience = request.text("audience");
@@ -109,7 +112,7 @@ pub(in super::super) fn csi_node(errors: &mut Errors, object: &Fields, old: Opti
     metadata::check(errors, GROUP, "CSINode", object);
     let list = SPEC.child("drivers");
     let drivers = object.at("spec");
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen: Seen<&str> = Seen::default();
     for (index, one) in drivers.numbered("drivers") {
         let path = list.index(index);
         let (name, id) = (one.text("name"), one.text("nodeID"));
@@ -130,7 +133,7 @@ pub(in super::super) fn csi_node(errors: &mut Errors, object: &Fields, old: Opti
             errors.duplicate(&path.child("name"), name);
         }
         seen.push(name);
-        let mut keys: Vec<&str> = Vec::new();
+        let mut keys: Seen<&str> = Seen::default();
         for key in one.texts("topologyKeys") {
             if key.is_empty() {
                 errors.required(&path, "");
@@ -143,11 +146,12 @@ pub(in super::super) fn csi_node(errors: &mut Errors, object: &Fields, old: Opti
         }
     }
     let Some(old) = old else { return };
+    let mut of_name: HashMap<&str, Vec<&Fields>> = HashMap::new();
+    for now in drivers.items("drivers") {
+        of_name.entry(now.text("name")).or_default().push(now);
+    }
     for before in old.at("spec").items("drivers") {
-        for now in drivers
-            .items("drivers")
-            .filter(|now| now.text("name") == before.text("name"))
-        {
+        for now in of_name.get(before.text("name")).into_iter().flatten() {
             let plain = |driver: &Fields| {
                 let mut plain = driver.clone();
                 plain.remove("allocatable");

@@ -82,7 +82,14 @@ pub(in super::super) fn check<'a>(
     text: &str,
     mut known: impl Iterator<Item = &'a str>,
 ) -> bool {
-    known.any(|one| one == text) || read(errors, path, text).is_some()
+    // What is right needn't be looked for in what was there, which may be long; nor what is only counted.
+    let mut faults = Errors::default();
+    let is_right = read(&mut faults, path, text).is_some();
+    if is_right || (!errors.is_full() && known.any(|one| one == text)) {
+        return true;
+    }
+    errors.append(faults.into_faults());
+    false
 }
 
 fn read(errors: &mut Errors, path: &Path<'_>, text: &str) -> Option<IpAddr> {
@@ -224,9 +231,14 @@ pub(in super::super) fn check_range<'a>(
     text: &str,
     mut known: impl Iterator<Item = &'a str>,
 ) {
-    if known.any(|one| one == text) {
-        return;
+    let mut faults = Errors::default();
+    read_range(&mut faults, path, text);
+    if !faults.is_empty() && (errors.is_full() || !known.any(|one| one == text)) {
+        errors.append(faults.into_faults());
     }
+}
+
+fn read_range(errors: &mut Errors, path: &Path<'_>, text: &str) {
     let Some(range) = Range::parse(text) else {
         errors.invalid(
             path,

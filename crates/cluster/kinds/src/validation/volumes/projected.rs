@@ -7,6 +7,7 @@ use super::super::internal;
 use super::super::pods::Options;
 use super::super::reading::Reading;
 use super::super::report::{Errors, Path};
+use super::super::seen::Seen;
 use super::super::selectors;
 use super::super::syntax::{local_unreserved_path, signer_name};
 use super::{demand, key_to_path, mode};
@@ -53,9 +54,9 @@ fn downward_file(errors: &mut Errors, path: &Path<'_>, file: &Fields) {
 
 /// The paths that were seen, each of which may be there once.
 #[derive(Default)]
-struct Seen<'a>(Vec<&'a str>);
+struct Paths<'a>(Seen<&'a str>);
 
-impl<'a> Seen<'a> {
+impl<'a> Paths<'a> {
     fn note(&mut self, errors: &mut Errors, path: &Path<'_>, file: &'a str, shown: &str) {
         if self.0.contains(&file) {
             errors.invalid(path, shown, CONFLICT);
@@ -68,7 +69,7 @@ impl<'a> Seen<'a> {
 /// Checks a volume with several sources of files.
 pub(super) fn check(errors: &mut Errors, path: &Path<'_>, volume: &Fields, options: &Options) {
     mode(errors, path, volume, "defaultMode");
-    let mut seen = Seen::default();
+    let mut seen = Paths::default();
     let sources = path.child("sources");
     for (index, source) in volume.numbered("sources") {
         let source_path = sources.index(index);
@@ -209,7 +210,7 @@ fn certificate<'a>(
     volume: &Path<'_>,
     path: &Path<'_>,
     source: &'a Fields,
-    seen: &mut Seen<'a>,
+    seen: &mut Paths<'a>,
 ) {
     /// The shortest and the longest lives of certificates, in seconds; Kubernetes' own signers give short ones only.
     const SECONDS: (i64, i64, i64) = (3_600, 7_862_400, 86_400);

@@ -1,11 +1,17 @@
 //! What a person should know about pods.
 
+use std::collections::HashMap;
+
 use super::super::containers;
 use super::super::placement::REQUIRED;
 use super::super::reading::Reading;
 use super::super::report::{Path, Shown};
+use super::super::seen::Seen;
 use super::Warnings;
 use crate::tree::{Fields, Tree};
+
+/// How many files or ports are compared with each other: each with all before it.
+const MOST_COMPARED: usize = 1_000;
 
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
 const NO_SELECTOR: &str = "a null labelSelector results in matching no pod";
@@ -97,7 +103,7 @@ fn placement(found: &mut Warnings, path: &Path<'_>, spec: &Fields) {
 
 fn repeated(found: &mut Warnings, path: &Path<'_>, spec: &Fields, list: &str, field: &str) {
     let path = path.child(list);
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen: Seen<&str> = Seen::default();
     for (index, item) in spec.numbered(list) {
         let text = item.text(field);
         if seen.contains(&text) {
@@ -188,19 +194,24 @@ fn files(source: &Fields, what: &str) -> Vec<File> {
         .collect()
 }
 
+/// Returns whether a file is another one, or in the folder that the other one would be.
+fn is_at_or_below(file: &str, other: &str) -> bool {
+    file.strip_prefix(other)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
 fn overlaps(found: &mut Warnings, volume: &Fields) {
     let name = volume.text("name").shown();
     let mut tell = |what: &str, all: Vec<File>| {
         let mut seen: Vec<File> = Vec::new();
-        for (file, source) in all {
+        for (file, source) in all.into_iter().take(MOST_COMPARED) {
             let file = file.trim_end_matches('/').to_owned();
             let one = (file, source);
             for other in seen
                 .iter()
                 .filter(|other| !one.0.is_empty() && !other.0.is_empty())
             {
-                let (long, short) = (format!("{}/", other.0), format!("{}/", one.0));
-                if long.starts_with(&short) || short.starts_with(&long) {
+                if is_at_or_below(&one.0, &other.0) || is_at_or_below(&other.0, &one.0) {
                     found.tell(format!(
                         "volume {name} ({what}): overlapping paths: {} with {}",
                         shown(&one),
@@ -305,7 +316,7 @@ fn security(
             }
         }
         let variables = own.child("env");
-        let mut seen: Vec<&str> = Vec::new();
+        let mut seen: Seen<&str> = Seen::default();
         for (index, variable) in container.numbered("env") {
             let name = variable.text("name");
             if !seen.contains(&name) {
@@ -344,7 +355,12 @@ fn ports(found: &mut Warnings, path: &Path<'_>, spec: &Fields) {
                     port.text("hostIP")
                 ));
             }
-            for (other_place, other) in &seen {
+            let compared = if seen.len() < MOST_COMPARED {
+                seen.as_slice()
+            } else {
+                &[]
+            };
+            for (other_place, other) in compared {
                 let is_same = |name: &str| port.get(name) == other.get(name);
                 if !is_same("containerPort") || !is_same("protocol") {
                     continue;
@@ -365,19 +381,19 @@ fn ports(found: &mut Warnings, path: &Path<'_>, spec: &Fields) {
             seen.push((place, port));
         }
     }
-    let mut named: Vec<(&str, &str)> = Vec::new();
+    let mut named: HashMap<&str, &str> = HashMap::new();
     for (place, port) in &seen {
         let name = port.text("name");
         if name.is_empty() {
             continue;
         }
-        match named.iter().find(|(known, _)| *known == name) {
-            Some((_, other)) => found.tell(format!(
+        match named.get(name) {
+            Some(other) => found.tell(format!(
                 "{place}: duplicate port name {} with {other}, services and probes that select ports by name will use \
                  {other}",
                 name.shown()
             )),
-            None => named.push((name, place)),
+            None => drop(named.insert(name, place)),
         }
     }
 }

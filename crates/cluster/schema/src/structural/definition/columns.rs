@@ -9,7 +9,7 @@ use super::internal::Parts;
 use super::parts::pointed_text_error;
 use super::view::{Part, View, schema_of};
 use crate::structural::read::read;
-use crate::{FieldError, FieldPath, Type};
+use crate::{FieldError, FieldErrors, FieldPath, Type};
 
 /// The most selectable fields of a version.
 const MAXIMUM_SELECTABLE_FIELDS: usize = 8;
@@ -26,7 +26,7 @@ const COLUMN_FORMATS: [&str; 8] = [
 ];
 
 /// Checks printer columns.
-pub(super) fn check_columns(columns: &[Value], path: &FieldPath, errors: &mut Vec<FieldError>) {
+pub(super) fn check_columns(columns: &[Value], path: &FieldPath, errors: &mut FieldErrors) {
     for (index, column) in columns.iter().enumerate() {
         let path = path.index(index);
         let column = Part::of(Some(column));
@@ -58,11 +58,7 @@ fn path_fault(text: &str, field: &FieldPath) -> Option<FieldError> {
 }
 
 /// Checks the paths of a scale subresource.
-pub(super) fn check_subresources(
-    subresources: Option<&Value>,
-    path: &FieldPath,
-    errors: &mut Vec<FieldError>,
-) {
+pub(super) fn check_subresources(subresources: Option<&Value>, path: &FieldPath, errors: &mut FieldErrors) {
     let scale = Part::of(subresources).part("scale");
     if !scale.is_there() {
         return;
@@ -105,7 +101,7 @@ pub(super) fn check_selectable_fields(
     path: &FieldPath,
     schema_path: &FieldPath,
     allows_many: bool,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     let document = schema_of(parts.schema).map_or(Value::Null, |schema| Value::Object(schema.0.clone()));
     // Upstream goes on without a schema, and so do the checks that need none.

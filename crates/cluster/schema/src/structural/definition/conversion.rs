@@ -1,5 +1,7 @@
 //! How a definition's versions are converted into each other.
 
+use std::collections::HashSet;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use chart::go_url::Url;
@@ -9,15 +11,15 @@ use x509_parser::pem::Pem;
 use super::Strictness;
 use super::view::Part;
 use crate::structural::name_rules;
-use crate::{FieldError, FieldPath};
+use crate::{FieldError, FieldErrors, FieldPath};
 
 const RECOGNIZED: [&str; 2] = ["v1", "v1beta1"];
 /// What a service's address would be; errors about an address end with it.
 const FORM: &str = "; desired format: https://host[/path]";
 
 /// Returns what is wrong with a conversion.
-pub(super) fn faults(conversion: Part<'_>, path: &FieldPath, strictness: &Strictness) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(super) fn faults(conversion: Part<'_>, path: &FieldPath, strictness: &Strictness) -> FieldErrors {
+    let mut errors = FieldErrors::default();
     if !conversion.is_there() {
         return errors;
     }
@@ -59,13 +61,13 @@ pub(super) fn faults(conversion: Part<'_>, path: &FieldPath, strictness: &Strict
 }
 
 /// Returns what is wrong with where a webhook is: at an address, or at a service.
-pub fn webhook_address_faults(client: Option<&Value>, path: &FieldPath) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub fn webhook_address_faults(client: Option<&Value>, path: &FieldPath) -> FieldErrors {
+    let mut errors = FieldErrors::default();
     check_address(Part::of(client), path, &mut errors);
     errors
 }
 
-fn check_address(client: Part<'_>, path: &FieldPath, errors: &mut Vec<FieldError>) {
+fn check_address(client: Part<'_>, path: &FieldPath, errors: &mut FieldErrors) {
     let service = client.part("service");
     match (client.pointed_text("url"), service.is_there()) {
         (None, false) | (Some(_), true) => {
@@ -79,7 +81,7 @@ fn check_address(client: Part<'_>, path: &FieldPath, errors: &mut Vec<FieldError
     }
 }
 
-fn check_client(client: Part<'_>, path: &FieldPath, strictness: &Strictness, errors: &mut Vec<FieldError>) {
+fn check_client(client: Part<'_>, path: &FieldPath, strictness: &Strictness, errors: &mut FieldErrors) {
     check_address(client, path, errors);
     if !strictness.invalid_authority_bundle
         && let Some(bundle) = client
@@ -91,7 +93,7 @@ fn check_client(client: Part<'_>, path: &FieldPath, strictness: &Strictness, err
     }
 }
 
-fn check_url(text: &str, path: &FieldPath, errors: &mut Vec<FieldError>) {
+fn check_url(text: &str, path: &FieldPath, errors: &mut FieldErrors) {
     let url = match Url::parse(text) {
         Ok(url) => url,
         Err(fault) => {
@@ -130,7 +132,7 @@ fn check_url(text: &str, path: &FieldPath, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn check_service(service: Part<'_>, path: &FieldPath, errors: &mut Vec<FieldError>) {
+fn check_service(service: Part<'_>, path: &FieldPath, errors: &mut FieldErrors) {
     // Upstream takes the name for the namespace and the namespace for the name.
     if service.text("namespace").is_empty() {
         errors.push(FieldError::required(path.child("name"), ""));
@@ -171,18 +173,14 @@ fn check_service(service: Part<'_>, path: &FieldPath, errors: &mut Vec<FieldErro
     }
 }
 
-fn check_versions(
-    versions: &[Value],
-    path: &FieldPath,
-    strictness: &Strictness,
-    errors: &mut Vec<FieldError>,
-) {
+fn check_versions(versions: &[Value], path: &FieldPath, strictness: &Strictness, errors: &mut FieldErrors) {
     if versions.is_empty() {
         errors.push(FieldError::required(path.clone(), ""));
         return;
     }
+    let mut known = HashSet::new();
     for (index, version) in versions.iter().enumerate() {
-        if versions.iter().take(index).any(|earlier| earlier == version) {
+        if !known.insert(version.as_str()) {
             errors.push(FieldError::invalid(
                 path.index(index),
                 version,

@@ -1,5 +1,6 @@
 //! Whether the defaults of a schema are what the schema itself demands.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -8,7 +9,7 @@ use super::rules::RuleChecks;
 use crate::structural::metadata::Malformed;
 use crate::structural::validate::validate_default;
 use crate::structural::{embedded, prune};
-use crate::{FieldError, FieldPath, Reference, Schema, Type};
+use crate::{FieldError, FieldErrors, FieldPath, Reference, Schema, Type};
 
 /// Returns what is wrong with the defaults of a resource's schema.
 pub(super) fn faults(
@@ -16,11 +17,11 @@ pub(super) fn faults(
     path: &FieldPath,
     requires_pruned: bool,
     checks: &mut dyn RuleChecks,
-) -> Vec<FieldError> {
+) -> FieldErrors {
     let mut checker = Checker {
         requires_pruned,
         checks,
-        errors: Vec::new(),
+        errors: FieldErrors::default(),
     };
     let steps = Steps::Root;
     checker.node(
@@ -81,7 +82,7 @@ struct Inside<'a> {
 struct Checker<'a> {
     requires_pruned: bool,
     checks: &'a mut dyn RuleChecks,
-    errors: Vec<FieldError>,
+    errors: FieldErrors,
 }
 
 impl Checker<'_> {
@@ -100,10 +101,13 @@ impl Checker<'_> {
             } else {
                 self.value_faults(schema, default, &place, is_resource)
             };
-            self.errors.extend(match errors {
-                Ok(()) => self.checks.check_default(&place, schema, is_resource, default),
-                Err(errors) => errors,
-            });
+            match errors {
+                Ok(()) => {
+                    let errors = self.checks.check_default(&place, schema, is_resource, default);
+                    self.errors.extend(errors);
+                }
+                Err(errors) => self.errors.append(errors),
+            }
         }
         if let Some(items) = schema.items.as_ref().map(Reference::schema) {
             let steps = Steps::Item(inside.steps);
@@ -137,7 +141,7 @@ impl Checker<'_> {
         default: &Value,
         place: &FieldPath,
         is_resource: bool,
-    ) -> Result<(), Vec<FieldError>> {
+    ) -> Result<(), FieldErrors> {
         if self.requires_pruned {
             let mut pruned = default.clone();
             prune(schema, &mut pruned, is_resource);
@@ -148,14 +152,17 @@ impl Checker<'_> {
             }
         }
         let mut coerced = default.clone();
-        embedded::coerce(schema, &mut coerced, is_resource, Malformed::Refuse, place)
-            .map_err(|error| vec![error])?;
+        embedded::coerce(schema, &mut coerced, is_resource, Malformed::Refuse, place).map_err(only)?;
         none_of(embedded::validate(schema, &coerced, is_resource, place))?;
         none_of(validate_default(place, &without_int_or_string(schema), &coerced))
     }
 }
 
-fn none_of(errors: Vec<FieldError>) -> Result<(), Vec<FieldError>> {
+fn only(error: FieldError) -> FieldErrors {
+    FieldErrors::from(vec![error])
+}
+
+fn none_of(errors: FieldErrors) -> Result<(), FieldErrors> {
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
@@ -165,10 +172,10 @@ fn metadata_faults(
     default: &Value,
     place: &FieldPath,
     inside: &Inside<'_>,
-) -> Result<(), Vec<FieldError>> {
+) -> Result<(), FieldErrors> {
     let invalid = |cause: &str| {
         let rule = format!("must result in valid metadata: {cause}");
-        vec![FieldError::invalid(place.clone(), default, rule)]
+        only(FieldError::invalid(place.clone(), default, rule))
     };
     let mut resource = inside.steps.around(default.clone());
     if let Value::Object(fields) = &mut resource {
@@ -181,20 +188,19 @@ fn metadata_faults(
         .map_err(|error| invalid(&error.to_string()))?;
     let errors = embedded::validate(inside.root, &resource, true, &root);
     if !errors.is_empty() {
-        return Err(invalid(&aggregate(&errors)));
+        return Err(invalid(&aggregate(errors.told())));
     }
     none_of(validate_default(place, &without_int_or_string(schema), default))
 }
 
 /// Returns several errors as one, as Go's aggregates print them: each text once.
 pub(super) fn aggregate(errors: &[FieldError]) -> String {
-    let mut texts: Vec<String> = Vec::new();
-    for error in errors {
-        let text = error.to_string();
-        if !texts.contains(&text) {
-            texts.push(text);
-        }
-    }
+    let mut known = HashSet::new();
+    let texts: Vec<String> = errors
+        .iter()
+        .map(ToString::to_string)
+        .filter(|text| known.insert(text.clone()))
+        .collect();
     match texts.as_slice() {
         [only] => only.clone(),
         all => format!("[{}]", all.join(", ")),

@@ -1,10 +1,12 @@
 //! The keywords that Kubernetes adds to schemas.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::{Strictness, internal};
 use crate::structural::document::Document;
-use crate::{FieldError, FieldErrorKind, FieldPath};
+use crate::{FieldError, FieldErrorKind, FieldErrors, FieldPath};
 
 /// Returns a required error where there is no type, else one that shows it.
 fn type_error(node: Document<'_>, path: &FieldPath, rule: &str) -> FieldError {
@@ -15,12 +17,7 @@ fn type_error(node: Document<'_>, path: &FieldPath, rule: &str) -> FieldError {
 }
 
 /// Checks the keywords that Kubernetes adds: how lists and maps merge, and what is kept.
-pub(super) fn check(
-    node: Document<'_>,
-    path: &FieldPath,
-    strictness: &Strictness,
-    errors: &mut Vec<FieldError>,
-) {
+pub(super) fn check(node: Document<'_>, path: &FieldPath, strictness: &Strictness, errors: &mut FieldErrors) {
     let keeps_unknown = "x-kubernetes-preserve-unknown-fields";
     if node.value(keeps_unknown) == Some(&Value::Bool(false)) {
         let rule = "must be true or undefined";
@@ -74,7 +71,7 @@ pub(super) fn check(
         check_map_list(node, path, errors);
     }
     if strictness.list_keys {
-        errors.extend(list_key_faults(node, path));
+        errors.append(list_key_faults(node, path));
     }
 }
 
@@ -108,7 +105,7 @@ pub(super) fn non_atomic_set_item(node: Document<'_>, path: &FieldPath) -> Optio
     })
 }
 
-fn check_map_list(node: Document<'_>, path: &FieldPath, errors: &mut Vec<FieldError>) {
+fn check_map_list(node: Document<'_>, path: &FieldPath, errors: &mut FieldErrors) {
     let keys = node.items("x-kubernetes-list-map-keys");
     let keys_path = path.child("x-kubernetes-list-map-keys");
     if keys.is_empty() {
@@ -140,7 +137,8 @@ fn check_map_list(node: Document<'_>, path: &FieldPath, errors: &mut Vec<FieldEr
         return;
     }
     let all_keys = Value::Array(keys.to_vec());
-    for (index, key) in keys.iter().enumerate() {
+    let mut known = HashSet::new();
+    for key in keys {
         let name = key.as_str().unwrap_or_default();
         match items.property(name) {
             Some(property) if matches!(property.type_name(), "array" | "object") => {
@@ -153,19 +151,19 @@ fn check_map_list(node: Document<'_>, path: &FieldPath, errors: &mut Vec<FieldEr
             Some(_) => {}
             None => {
                 let rule = "entries must all be names of item properties";
-                errors.push(FieldError::invalid(keys_path.clone(), &all_keys, rule));
+                errors.push_with(|| FieldError::invalid(keys_path.clone(), &all_keys, rule));
             }
         }
-        if keys.iter().take(index).any(|earlier| earlier == key) {
+        if !known.insert(name) {
             let rule = "must not contain duplicate entries";
-            errors.push(FieldError::invalid(keys_path.clone(), &all_keys, rule));
+            errors.push_with(|| FieldError::invalid(keys_path.clone(), &all_keys, rule));
         }
     }
 }
 
 /// Returns the errors of items that may be null in lists that tell them apart, and of keys that may be missing.
-pub(super) fn list_key_faults(node: Document<'_>, path: &FieldPath) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(super) fn list_key_faults(node: Document<'_>, path: &FieldPath) -> FieldErrors {
+    let mut errors = FieldErrors::default();
     let (Some(items), Some(list_type @ ("set" | "map"))) =
         (node.node("items"), node.pointed_text("x-kubernetes-list-type"))
     else {

@@ -6,7 +6,7 @@ use super::rules::{RuleChecks, RuleSite};
 use super::{Strictness, extensions, field_path};
 use crate::structural::document::Document;
 use crate::structural::read::read;
-use crate::{FieldError, FieldPath, Reference, Schema};
+use crate::{FieldError, FieldErrors, FieldPath, Reference, Schema};
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 const REASONS: [&str; 4] = [
@@ -71,18 +71,18 @@ impl<'a> Typed<'a> {
 /// What was found: errors of the schema, and errors of its rules, which come behind all of them.
 #[derive(Default)]
 pub(super) struct Findings {
-    pub(super) schema: Vec<FieldError>,
-    pub(super) rules: Vec<FieldError>,
+    pub(super) schema: FieldErrors,
+    pub(super) rules: FieldErrors,
 }
 
 impl Findings {
     fn merge(&mut self, other: Self) {
-        self.schema.extend(other.schema);
-        self.rules.extend(other.rules);
+        self.schema.append(other.schema);
+        self.rules.append(other.rules);
     }
 
-    pub(super) fn all(mut self) -> Vec<FieldError> {
-        self.schema.extend(self.rules);
+    pub(super) fn all(mut self) -> FieldErrors {
+        self.schema.append(self.rules);
         self.schema
     }
 }
@@ -254,13 +254,7 @@ impl Checker<'_> {
     }
 
     /// Checks the keywords that JSON Schema has and custom resources haven't.
-    fn check_supported(
-        &self,
-        node: Document<'_>,
-        path: &FieldPath,
-        place: &Place,
-        errors: &mut Vec<FieldError>,
-    ) {
+    fn check_supported(&self, node: Document<'_>, path: &FieldPath, place: &Place, errors: &mut FieldErrors) {
         let type_name = node.type_name();
         if self.strictness.valid_types && !type_name.is_empty() && !TYPES.contains(&type_name) {
             errors.push(FieldError::not_supported(
@@ -355,7 +349,7 @@ fn has_line_break(text: &str) -> bool {
     text.contains(['\n', '\r'])
 }
 
-fn check_rule(node: Document<'_>, rule: Document<'_>, path: &FieldPath, errors: &mut Vec<FieldError>) {
+fn check_rule(node: Document<'_>, rule: Document<'_>, path: &FieldPath, errors: &mut FieldErrors) {
     let text = |name: &str| rule.text(name).unwrap_or_default();
     let trimmed = |name: &str| text(name).trim();
     let invalid = |name: &str, rule: &str| FieldError::invalid(path.child(name), &text(name).into(), rule);

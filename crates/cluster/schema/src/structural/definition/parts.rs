@@ -10,7 +10,7 @@ use super::rules::RuleChecks;
 use super::view::{Part, Version, View, schema_of};
 use super::{Strictness, conversion, schema};
 use crate::structural::name_rules::{dns_1035_label, dns_subdomain};
-use crate::{FieldError, FieldErrorKind, FieldPath};
+use crate::{FieldError, FieldErrorKind, FieldErrors, FieldPath};
 
 /// The longest deprecation warning.
 const MAXIMUM_WARNING_BYTES: usize = 256;
@@ -31,8 +31,8 @@ pub(super) fn validate_spec(
     view: &View<'_>,
     strictness: &Strictness,
     checks: &mut dyn RuleChecks,
-) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+) -> FieldErrors {
+    let mut errors = FieldErrors::default();
     let path = FieldPath::new("spec");
     check_group(view.text("group"), &path.child("group"), &mut errors);
     errors.extend(one_of(
@@ -97,12 +97,12 @@ pub(super) fn validate_spec(
             errors.push(FieldError::required(names_path.child(name), ""));
         }
     }
-    errors.extend(name_faults(view.names(), &names_path));
+    errors.append(name_faults(view.names(), &names_path));
     check_shared(view, &path, strictness, checks, &mut errors);
     errors
 }
 
-fn check_group(group: &str, path: &FieldPath, errors: &mut Vec<FieldError>) {
+fn check_group(group: &str, path: &FieldPath, errors: &mut FieldErrors) {
     if group.is_empty() {
         errors.push(FieldError::required(path.clone(), ""));
         return;
@@ -121,7 +121,7 @@ fn check_schemas_are_there(
     strictness: &Strictness,
     keeps_unknown: bool,
     path: &FieldPath,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     if schema_of(view.shared.schema).is_some() {
         return;
@@ -152,7 +152,7 @@ fn check_needs_of_schemas(
     strictness: &mut Strictness,
     keeps_unknown: bool,
     path: &FieldPath,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     strictness.structural |= !keeps_unknown;
     let has_defaults = view
@@ -191,7 +191,7 @@ fn check_version(
     path: &FieldPath,
     strictness: &Strictness,
     checks: &mut dyn RuleChecks,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     check_deprecation(version, path, errors);
     let has_own_subresources = view
@@ -217,7 +217,7 @@ fn check_version(
         ..strictness.clone()
     };
     let schema_path = path.child("schema");
-    errors.extend(schema::faults(
+    errors.append(schema::faults(
         version.own.schema,
         &schema_path,
         has_status,
@@ -252,7 +252,7 @@ fn check_version(
     }
 }
 
-fn check_deprecation(version: &Version<'_>, path: &FieldPath, errors: &mut Vec<FieldError>) {
+fn check_deprecation(version: &Version<'_>, path: &FieldPath, errors: &mut FieldErrors) {
     let Some(warning) = version.pointed_text("deprecationWarning") else {
         return;
     };
@@ -294,8 +294,8 @@ pub(super) fn pointed_text_error(field: FieldPath, text: &str, rule: impl Into<S
 }
 
 /// Returns what is wrong with the names of a kind.
-pub(super) fn name_faults(names: Part<'_>, path: &FieldPath) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(super) fn name_faults(names: Part<'_>, path: &FieldPath) -> FieldErrors {
+    let mut errors = FieldErrors::default();
     for name in ["plural", "singular"] {
         let value = names.text(name);
         let faults = dns_1035_label(value);
@@ -332,7 +332,7 @@ pub(super) fn name_faults(names: Part<'_>, path: &FieldPath) -> Vec<FieldError> 
     errors
 }
 
-fn check_labels(values: &[Value], path: &FieldPath, errors: &mut Vec<FieldError>) {
+fn check_labels(values: &[Value], path: &FieldPath, errors: &mut FieldErrors) {
     for (index, value) in values.iter().enumerate() {
         let faults = dns_1035_label(value.as_str().unwrap_or_default());
         if !faults.is_empty() {
@@ -347,7 +347,7 @@ fn check_shared(
     path: &FieldPath,
     strictness: Strictness,
     checks: &mut dyn RuleChecks,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     let shared = view.shared;
     let has_status = std::iter::once(shared.subresources)
@@ -358,7 +358,7 @@ fn check_shared(
         unchanged_schema: strictness.unchanged_versions.iter().any(|name| name == first),
         ..strictness
     };
-    errors.extend(schema::faults(
+    errors.append(schema::faults(
         shared.schema,
         &path.child("validation"),
         has_status,
@@ -396,7 +396,7 @@ fn check_shared(
             "must be None if spec.preserveUnknownFields is true",
         ));
     }
-    errors.extend(conversion::faults(
+    errors.append(conversion::faults(
         conversion,
         &path.child("conversion"),
         &strictness,

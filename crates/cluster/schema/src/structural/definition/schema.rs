@@ -9,7 +9,7 @@ use super::{
 };
 use crate::structural::document::Document;
 use crate::structural::read::read;
-use crate::{FieldError, FieldErrorKind, FieldPath};
+use crate::{FieldError, FieldErrorKind, FieldErrors, FieldPath};
 
 /// The keywords that the root of a schema may have where the status is a subresource: its schema is cut out.
 const ALLOWED_AT_ROOT: [&str; 22] = [
@@ -44,8 +44,8 @@ pub(super) fn faults(
     has_status: bool,
     strictness: &Strictness,
     checks: &mut dyn RuleChecks,
-) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+) -> FieldErrors {
+    let mut errors = FieldErrors::default();
     let Some(schema) = schema_of(around) else {
         return errors;
     };
@@ -71,9 +71,9 @@ pub(super) fn faults(
         if faults.is_empty() {
             typed = Some(read);
         }
-        errors.extend(faults);
+        errors.append(faults);
     }
-    errors.extend(keywords::check(schema, &path, strictness, typed, checks).all());
+    errors.append(keywords::check(schema, &path, strictness, typed, checks).all());
     if let Err(error) = &read
         && errors.is_empty()
         && strictness.structural
@@ -114,7 +114,7 @@ fn root_fault(schema: Document<'_>, path: &FieldPath) -> Option<FieldError> {
 
 /// Returns what the condition `NonStructuralSchema` says; `None` where every schema is structural.
 pub fn non_structural(definition: &Value) -> Option<String> {
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::default();
     let spec = FieldPath::new("spec");
     if definition.pointer("/spec/preserveUnknownFields") == Some(&Value::Bool(true)) {
         let place = spec.child("preserveUnknownFields");
@@ -128,10 +128,10 @@ pub fn non_structural(definition: &Value) -> Option<String> {
                 .index(index)
                 .child("schema")
                 .child("openAPIV3Schema");
-            errors.extend(structure::faults(schema, &path));
+            errors.append(structure::faults(schema, &path));
         }
     }
-    (!errors.is_empty()).then(|| default_values::aggregate(&errors))
+    (!errors.is_empty()).then(|| default_values::aggregate(errors.told()))
 }
 
 fn is_structural(schema: Document<'_>) -> bool {

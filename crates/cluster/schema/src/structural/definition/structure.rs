@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::structural::Pattern;
 use crate::structural::document::Document;
-use crate::{FieldError, FieldPath};
+use crate::{FieldError, FieldErrors, FieldPath};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Level {
@@ -15,15 +15,15 @@ enum Level {
 }
 
 /// Returns what keeps a schema from being structural, sorted by text.
-pub(super) fn faults(schema: Document<'_>, path: &FieldPath) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(super) fn faults(schema: Document<'_>, path: &FieldPath) -> FieldErrors {
+    let mut errors = FieldErrors::default();
     check_node(schema, Level::Root, path, &mut errors);
     check_completeness(schema, Some(schema), path, path, &mut errors);
-    errors.sort_by_cached_key(ToString::to_string);
+    errors.sort();
     errors
 }
 
-fn check_node(node: Document<'_>, level: Level, path: &FieldPath, errors: &mut Vec<FieldError>) {
+fn check_node(node: Document<'_>, level: Level, path: &FieldPath, errors: &mut FieldErrors) {
     let type_name = node.type_name();
     let items = node.node("items");
     if type_name == "array" && items.is_none() {
@@ -82,7 +82,7 @@ fn check_node(node: Document<'_>, level: Level, path: &FieldPath, errors: &mut V
     }
 }
 
-fn check_type(node: Document<'_>, level: Level, path: &FieldPath, errors: &mut Vec<FieldError>) {
+fn check_type(node: Document<'_>, level: Level, path: &FieldPath, errors: &mut FieldErrors) {
     let type_name = node.type_name();
     let place = path.child("type");
     if node.flag("x-kubernetes-embedded-resource") && type_name != "object" {
@@ -115,7 +115,7 @@ fn check_type(node: Document<'_>, level: Level, path: &FieldPath, errors: &mut V
 }
 
 /// The fields that every resource has are described already; a schema may only narrow names.
-fn check_resource_fields(node: Document<'_>, level: Level, path: &FieldPath, errors: &mut Vec<FieldError>) {
+fn check_resource_fields(node: Document<'_>, level: Level, path: &FieldPath, errors: &mut FieldErrors) {
     let is_resource = level == Level::Root || node.flag("x-kubernetes-embedded-resource");
     let properties = path.child("properties");
     let mut check_type = |name: &str, wanted: &str| {
@@ -179,7 +179,7 @@ fn check_values(
     skips_any_of: bool,
     skips_any_of_in_first: bool,
     path: &FieldPath,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     if !skips_any_of {
         for (index, clause) in node.nodes("anyOf").enumerate() {
@@ -204,7 +204,7 @@ fn check_values(
     }
 }
 
-fn check_clause(clause: Document<'_>, skips_any_of: bool, path: &FieldPath, errors: &mut Vec<FieldError>) {
+fn check_clause(clause: Document<'_>, skips_any_of: bool, path: &FieldPath, errors: &mut FieldErrors) {
     check_values(clause, skips_any_of, false, path, errors);
     if let Some(items) = clause.node("items") {
         check_clause(items, false, &path.child("items"), errors);
@@ -260,7 +260,7 @@ fn check_completeness(
     structure: Option<Document<'_>>,
     structure_path: &FieldPath,
     clause_path: &FieldPath,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     if let Some(clause) = clauses.node("not") {
         check_clause_completeness(
@@ -284,7 +284,7 @@ fn check_clause_completeness(
     structure: Option<Document<'_>>,
     structure_path: &FieldPath,
     clause_path: &FieldPath,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     let Some(described) = structure else {
         let reason = format!("because it is defined in {clause_path}");

@@ -1,12 +1,14 @@
 //! What the API server asks of metadata.
 
+use std::collections::HashSet;
+
 use gotemplate::format::is_print;
 use serde_json::{Map, Value};
 
 use super::{OWNER_REFERENCE, invalid_text};
 use crate::field_error::shown_json;
 use crate::structural::name_rules;
-use crate::{FieldError, FieldPath};
+use crate::{FieldError, FieldErrors, FieldPath};
 
 /// The most bytes that all annotations of an object may have together.
 const MAXIMUM_ANNOTATION_BYTES: usize = 256 << 10;
@@ -44,12 +46,12 @@ pub fn validate(
     is_namespaced: bool,
     name_rule: NameRule<'_>,
     path: &FieldPath,
-) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+) -> FieldErrors {
+    let mut errors = FieldErrors::default();
     let generate_name = text(metadata, "generateName");
     if !generate_name.is_empty() {
         for fault in name_rule(generate_name, true) {
-            errors.push(invalid_text(path.child("generateName"), generate_name, fault));
+            errors.push_with(|| invalid_text(path.child("generateName"), generate_name, fault));
         }
     }
     let name = text(metadata, "name");
@@ -60,7 +62,7 @@ pub fn validate(
         ));
     } else {
         for fault in name_rule(name, false) {
-            errors.push(invalid_text(path.child("name"), name, fault));
+            errors.push_with(|| invalid_text(path.child("name"), name, fault));
         }
     }
     let namespace = text(metadata, "namespace");
@@ -69,7 +71,7 @@ pub fn validate(
             errors.push(FieldError::required(path.child("namespace"), ""));
         } else {
             for fault in name_rules::dns_label(namespace) {
-                errors.push(invalid_text(path.child("namespace"), namespace, fault));
+                errors.push_with(|| invalid_text(path.child("namespace"), namespace, fault));
             }
         }
     } else if !namespace.is_empty() {
@@ -93,14 +95,10 @@ pub fn validate(
 }
 
 /// Returns what is wrong with the metadata of an object that replaces an old one.
-pub fn validate_update(
-    new: &Map<String, Value>,
-    old: &Map<String, Value>,
-    path: &FieldPath,
-) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub fn validate_update(new: &Map<String, Value>, old: &Map<String, Value>, path: &FieldPath) -> FieldErrors {
+    let mut errors = FieldErrors::default();
     if old.contains_key("deletionTimestamp") {
-        let known: Vec<&str> = items(old, "finalizers")
+        let known: HashSet<&str> = items(old, "finalizers")
             .iter()
             .filter_map(Value::as_str)
             .collect();
@@ -172,23 +170,23 @@ pub fn validate_update(
     errors
 }
 
-fn check_labels(metadata: &Map<String, Value>, path: &FieldPath, errors: &mut Vec<FieldError>) {
+fn check_labels(metadata: &Map<String, Value>, path: &FieldPath, errors: &mut FieldErrors) {
     for (key, value) in entries(metadata, "labels") {
         for fault in name_rules::label_key(key) {
-            errors.push(invalid_text(path.child("labels"), key, fault));
+            errors.push_with(|| invalid_text(path.child("labels"), key, fault));
         }
         for fault in name_rules::label_value(value) {
-            errors.push(invalid_text(path.child("labels"), value, fault));
+            errors.push_with(|| invalid_text(path.child("labels"), value, fault));
         }
     }
 }
 
-fn check_annotations(metadata: &Map<String, Value>, path: &FieldPath, errors: &mut Vec<FieldError>) {
+fn check_annotations(metadata: &Map<String, Value>, path: &FieldPath, errors: &mut FieldErrors) {
     let mut bytes = 0;
     for (key, value) in entries(metadata, "annotations") {
         // Case doesn't matter in the prefix of an annotation.
         for fault in name_rules::label_key(&key.to_lowercase()) {
-            errors.push(invalid_text(path.child("annotations"), key, fault));
+            errors.push_with(|| invalid_text(path.child("annotations"), key, fault));
         }
         bytes += key.len() + value.len();
     }
@@ -200,7 +198,7 @@ fn check_annotations(metadata: &Map<String, Value>, path: &FieldPath, errors: &m
     }
 }
 
-fn check_owners(metadata: &Map<String, Value>, path: &FieldPath, errors: &mut Vec<FieldError>) {
+fn check_owners(metadata: &Map<String, Value>, path: &FieldPath, errors: &mut FieldErrors) {
     let path = path.child("ownerReferences");
     let owners = items(metadata, "ownerReferences");
     let mut controller = String::new();
@@ -214,36 +212,37 @@ fn check_owners(metadata: &Map<String, Value>, path: &FieldPath, errors: &mut Ve
             _ => "",
         };
         if version.is_empty() {
-            errors.push(invalid_text(
-                path.child("apiVersion"),
-                api_version,
-                "version must not be empty",
-            ));
+            errors.push_with(|| {
+                invalid_text(path.child("apiVersion"), api_version, "version must not be empty")
+            });
         }
         for name in ["kind", "name", "uid"] {
             if text(fields, name).is_empty() {
-                errors.push(invalid_text(path.child(name), "", "must not be empty"));
+                errors.push_with(|| invalid_text(path.child(name), "", "must not be empty"));
             }
         }
         if api_version == "v1" && text(fields, "kind") == "Event" {
             let rule = "/v1, Kind=Event is disallowed from being an owner";
-            errors.push(FieldError::invalid_shown(path.clone(), owner_shown(fields), rule));
+            errors.push_with(|| FieldError::invalid_shown(path.clone(), owner_shown(fields), rule));
         }
         if fields.get("controller") == Some(&Value::Bool(true)) {
             let current = format!("{}/{}", text(fields, "kind"), text(fields, "name"));
             if controller.is_empty() {
                 controller = current;
             } else {
-                let all: Vec<String> = owners
-                    .iter()
-                    .filter_map(Value::as_object)
-                    .map(owner_shown)
-                    .collect();
-                let all = format!("[{}]", all.join(","));
-                let rule = format!(
-                    "Only one reference can have Controller set to true. Found \"true\" in references for {controller} and {current}"
-                );
-                errors.push(FieldError::invalid_shown(path.clone(), all, rule));
+                // All of them are shown each time: where there are many, the first time fills the room there is.
+                errors.push_with(|| {
+                    let all: Vec<String> = owners
+                        .iter()
+                        .filter_map(Value::as_object)
+                        .map(owner_shown)
+                        .collect();
+                    let all = format!("[{}]", all.join(","));
+                    let rule = format!(
+                        "Only one reference can have Controller set to true. Found \"true\" in references for {controller} and {current}"
+                    );
+                    FieldError::invalid_shown(path.clone(), all, rule)
+                });
             }
         }
     }
@@ -258,12 +257,12 @@ fn owner_shown(fields: &Map<String, Value>) -> String {
     format!("{{{}}}", shown.join(","))
 }
 
-fn check_finalizers(metadata: &Map<String, Value>, path: &FieldPath, errors: &mut Vec<FieldError>) {
+fn check_finalizers(metadata: &Map<String, Value>, path: &FieldPath, errors: &mut FieldErrors) {
     let path = path.child("finalizers");
     let finalizers = items(metadata, "finalizers");
     for finalizer in finalizers.iter().filter_map(Value::as_str) {
         for fault in name_rules::label_key(finalizer) {
-            errors.push(invalid_text(path.clone(), finalizer, fault));
+            errors.push_with(|| invalid_text(path.clone(), finalizer, fault));
         }
     }
     let has = |name: &str| finalizers.iter().any(|finalizer| finalizer == name);
@@ -276,25 +275,19 @@ fn check_finalizers(metadata: &Map<String, Value>, path: &FieldPath, errors: &mu
     }
 }
 
-fn check_managed_fields(metadata: &Map<String, Value>, path: &FieldPath, errors: &mut Vec<FieldError>) {
+fn check_managed_fields(metadata: &Map<String, Value>, path: &FieldPath, errors: &mut FieldErrors) {
     for (index, entry) in items(metadata, "managedFields").iter().enumerate() {
         let Value::Object(fields) = entry else { continue };
         let path = path.child("managedFields").index(index);
         let operation = text(fields, "operation");
         if !matches!(operation, "Apply" | "Update") {
-            errors.push(invalid_text(
-                path.child("operation"),
-                operation,
-                "must be `Apply` or `Update`",
-            ));
+            errors.push_with(|| {
+                invalid_text(path.child("operation"), operation, "must be `Apply` or `Update`")
+            });
         }
         let fields_type = text(fields, "fieldsType");
         if !matches!(fields_type, "" | "FieldsV1") {
-            errors.push(invalid_text(
-                path.child("fieldsType"),
-                fields_type,
-                "must be `FieldsV1`",
-            ));
+            errors.push_with(|| invalid_text(path.child("fieldsType"), fields_type, "must be `FieldsV1`"));
         }
         let manager = text(fields, "manager");
         if manager.len() > MAXIMUM_MANAGER_BYTES {
@@ -304,11 +297,13 @@ fn check_managed_fields(metadata: &Map<String, Value>, path: &FieldPath, errors:
             .char_indices()
             .filter(|(_, character)| !is_print(*character))
         {
-            let rule = format!(
-                "invalid character U+{:04X} (at position {position})",
-                u32::from(character)
-            );
-            errors.push(invalid_text(path.child("manager"), manager, rule));
+            errors.push_with(|| {
+                let rule = format!(
+                    "invalid character U+{:04X} (at position {position})",
+                    u32::from(character)
+                );
+                invalid_text(path.child("manager"), manager, rule)
+            });
         }
         if text(fields, "subresource").len() > MAXIMUM_SUBRESOURCE_BYTES {
             errors.push(FieldError::too_long(

@@ -84,7 +84,7 @@ impl Wanted<'_> {
     }
 
     /// Checks that a number fits the type; `what` says which number.
-    fn check(self, number: Given, what: &str, path: &Path<'_>, outcome: &mut Outcome) -> bool {
+    fn check(self, number: Given, what: &str, path: &Path<'_>, outcome: &mut Outcome<'_>) -> bool {
         let holds = self.holds(number);
         if !holds {
             outcome.whole(|| {
@@ -104,7 +104,7 @@ impl Wanted<'_> {
 }
 
 /// Checks a number.
-pub(super) fn check(schema: &Schema, number: &Number, path: &Path<'_>, outcome: &mut Outcome) {
+pub(super) fn check(schema: &Schema, number: &Number, path: &Path<'_>, outcome: &mut Outcome<'_>) {
     let given = Given::of(number);
     let wanted = Wanted {
         value_type: schema.value_type,
@@ -164,7 +164,7 @@ impl Bound {
         format!("should be {direction}{or_equal} {}", limit.shown())
     }
 
-    fn check(&self, wanted: Wanted<'_>, given: Given, path: &Path<'_>, outcome: &mut Outcome) {
+    fn check(&self, wanted: Wanted<'_>, given: Given, path: &Path<'_>, outcome: &mut Outcome<'_>) {
         let what = if self.is_maximum {
             "Maximum boundary"
         } else {
@@ -188,7 +188,7 @@ impl Bound {
     }
 }
 
-fn check_multiple(wanted: Wanted<'_>, given: Given, factor: f64, path: &Path<'_>, outcome: &mut Outcome) {
+fn check_multiple(wanted: Wanted<'_>, given: Given, factor: f64, path: &Path<'_>, outcome: &mut Outcome<'_>) {
     let fits = wanted.check(Given::Float(factor), "MultipleOf", path, outcome);
     let (number, factor) = match given {
         Given::Whole(_) if fits => (given, Given::Whole(cut_off(factor))),

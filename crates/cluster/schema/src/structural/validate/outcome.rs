@@ -1,11 +1,13 @@
 //! What checking a value found: failures, and how many checks held.
 
+use std::cell::Cell;
 use std::fmt::{self, Write};
 
 use gotemplate::format::quoted;
 use serde_json::Value;
 
 use crate::field_error::shown;
+use crate::field_errors::{MOST_PROBLEMS, MOST_TEXT};
 use crate::{FieldError, FieldErrorKind, FieldPath};
 
 /// Where a value stands, as seen from the value that is validated. It becomes text only in errors.
@@ -32,6 +34,29 @@ impl fmt::Display for Path<'_> {
     }
 }
 
+/// How much more can be told of a value. All parts of the value share it, so that no more words are found than are told.
+#[derive(Default)]
+pub(super) struct Room {
+    failures: Cell<usize>,
+    bytes: Cell<usize>,
+}
+
+impl Room {
+    fn is_used_up(&self) -> bool {
+        self.failures.get() >= MOST_PROBLEMS || self.bytes.get() >= MOST_TEXT
+    }
+
+    fn take(&self, failure: &Failure) {
+        self.failures.set(self.failures.get() + 1);
+        self.bytes.set(self.bytes.get() + failure.size());
+    }
+
+    fn give_back(&self, failure: &Failure) {
+        self.failures.set(self.failures.get().saturating_sub(1));
+        self.bytes.set(self.bytes.get().saturating_sub(failure.size()));
+    }
+}
+
 /// One failure.
 #[derive(Clone)]
 pub(super) struct Failure {
@@ -47,6 +72,11 @@ pub(super) struct Failure {
 }
 
 impl Failure {
+    fn size(&self) -> usize {
+        let parts = [&self.path, &self.value, &self.detail].into_iter().flatten();
+        parts.map(String::len).sum::<usize>() + self.message.len()
+    }
+
     pub(super) fn into_error(self, base: &FieldPath) -> FieldError {
         let field = match self.path.as_deref() {
             None | Some("" | ".") => base.clone(),
@@ -63,21 +93,25 @@ impl Failure {
 
 /// What checking a value found.
 #[derive(Clone)]
-pub(super) struct Outcome {
+pub(super) struct Outcome<'r> {
     /// Empty unless messages are wanted.
     pub(super) failures: Vec<Failure>,
+    /// How many failures there are beside those, for which there was no room.
+    pub(super) left_out: usize,
     pub(super) failed: bool,
     pub(super) matches: usize,
-    loud: bool,
+    /// What can be told; `None` where no messages are wanted.
+    room: Option<&'r Room>,
 }
 
-impl Outcome {
-    pub(super) fn new(loud: bool) -> Self {
+impl<'r> Outcome<'r> {
+    pub(super) fn new(room: Option<&'r Room>) -> Self {
         Self {
             failures: Vec::new(),
+            left_out: 0,
             failed: false,
             matches: 0,
-            loud,
+            room,
         }
     }
 
@@ -85,8 +119,9 @@ impl Outcome {
         self.matches += 1;
     }
 
-    pub(super) fn merge(&mut self, other: Self) {
+    pub(super) fn merge(&mut self, other: Outcome<'_>) {
         self.failed |= other.failed;
+        self.left_out += other.left_out;
         self.matches += other.matches;
         if self.failures.is_empty() {
             self.failures = other.failures;
@@ -97,14 +132,24 @@ impl Outcome {
 
     pub(super) fn forgive(&mut self) {
         self.failed = false;
-        self.failures.clear();
+        self.left_out = 0;
+        for failure in self.failures.drain(..) {
+            if let Some(room) = self.room {
+                room.give_back(&failure);
+            }
+        }
     }
 
     fn add(&mut self, failure: impl FnOnce() -> Failure) {
         self.failed = true;
-        if self.loud {
-            self.failures.push(failure());
+        let Some(room) = self.room else { return };
+        if room.is_used_up() {
+            self.left_out += 1;
+            return;
         }
+        let failure = failure();
+        room.take(&failure);
+        self.failures.push(failure);
     }
 
     /// The value has the wrong type, or not the format.

@@ -81,7 +81,7 @@ pub(super) fn check_type(
     format: &str,
     value: &Value,
     path: &Path<'_>,
-    outcome: &mut Outcome,
+    outcome: &mut Outcome<'_>,
 ) {
     let wanted = schema.value_type;
     let (given_type, given_name, given_format) = given(value);
@@ -112,7 +112,7 @@ pub(super) fn check_type(
 }
 
 /// Checks the length of text and its pattern. The first that fails is all that is said.
-pub(super) fn check_text(schema: &Schema, text: &str, path: &Path<'_>, outcome: &mut Outcome) {
+pub(super) fn check_text(schema: &Schema, text: &str, path: &Path<'_>, outcome: &mut Outcome<'_>) {
     let Some(demands) = &schema.demands else { return };
     if demands.max_length.is_some() || demands.min_length.is_some() {
         let length = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
@@ -151,7 +151,7 @@ pub(super) fn check_text(schema: &Schema, text: &str, path: &Path<'_>, outcome: 
 }
 
 /// Checks the format of text; returns whether there was anything to check.
-pub(super) fn check_format(format: &str, text: &str, path: &Path<'_>, outcome: &mut Outcome) -> bool {
+pub(super) fn check_format(format: &str, text: &str, path: &Path<'_>, outcome: &mut Outcome<'_>) -> bool {
     let Some(check) = formats::check(format) else {
         return false;
     };
@@ -162,7 +162,7 @@ pub(super) fn check_format(format: &str, text: &str, path: &Path<'_>, outcome: &
 }
 
 /// Checks how many items a list has, and whether they differ.
-pub(super) fn check_size(demands: &Demands, items: &[Value], path: &Path<'_>, outcome: &mut Outcome) {
+pub(super) fn check_size(demands: &Demands, items: &[Value], path: &Path<'_>, outcome: &mut Outcome<'_>) {
     let size = i64::try_from(items.len()).unwrap_or(i64::MAX);
     if let Some(limit) = demands.min_items.filter(|limit| size < *limit) {
         outcome.invalid(
@@ -187,7 +187,7 @@ pub(super) fn check_size(demands: &Demands, items: &[Value], path: &Path<'_>, ou
 }
 
 /// Checks how many fields an object has.
-pub(super) fn check_field_count(demands: &Demands, count: usize, path: &Path<'_>, outcome: &mut Outcome) {
+pub(super) fn check_field_count(demands: &Demands, count: usize, path: &Path<'_>, outcome: &mut Outcome<'_>) {
     let size = i64::try_from(count).unwrap_or(i64::MAX);
     if let Some(limit) = demands.min_properties.filter(|limit| size < *limit) {
         outcome.invalid(
@@ -202,7 +202,7 @@ pub(super) fn check_field_count(demands: &Demands, count: usize, path: &Path<'_>
 }
 
 /// Checks whether a value is one of those allowed. Null never is, even where it is listed.
-pub(super) fn check_enumeration(schema: &Schema, value: &Value, path: &Path<'_>, outcome: &mut Outcome) {
+pub(super) fn check_enumeration(schema: &Schema, value: &Value, path: &Path<'_>, outcome: &mut Outcome<'_>) {
     let Some(demands) = &schema.demands else { return };
     let allowed = &demands.enumeration;
     if !allowed.is_empty() && !allowed.iter().any(|one| converts_to(value, one)) {
