@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use apply::object::{at, text};
+use schema::structural::definition::is_condition_true;
 use schema::structural::{self, ReadError};
 use schema::{FieldPath, Schema};
 use serde_json::Value;
@@ -48,6 +49,22 @@ pub enum Verdict {
     TooRestrictive(String),
     /// They couldn't be read.
     Unreadable(String),
+    /// The server doesn't serve this version of them yet, though there may be some.
+    Unserved(String),
+}
+
+impl Verdict {
+    /// Returns what it means that a server knows no path for the resources of a version, given the definition as it is at that
+    /// moment. One that isn't there or was never established has no resources for sure; any other is served in a moment, and
+    /// until then nobody knows what is stored.
+    pub fn of_unknown_path(version: &str, definition: Option<&Value>) -> Self {
+        match definition {
+            Some(definition) if is_condition_true(definition, "Established") => {
+                Self::Unserved(version.to_owned())
+            }
+            _ => Self::Fits,
+        }
+    }
 }
 
 impl From<Result<(), TooRestrictive>> for Verdict {
@@ -132,7 +149,10 @@ impl DefinitionUpgrade {
         };
         // Upstream starts the path with a field without a name, which Go writes as an index of nothing.
         let errors = structural::validate_at(&FieldPath::new("[]"), schema, resource, None);
-        let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        let mut texts: Vec<String> = errors.told().iter().map(ToString::to_string).collect();
+        if errors.left_out() > 0 {
+            texts.push(format!("{} more problems", errors.left_out()));
+        }
         let errors = match texts.as_slice() {
             [] => return Ok(()),
             [only] => only.clone(),

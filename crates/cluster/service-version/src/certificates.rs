@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use apply::object::{annotation, at, text};
+use apply::object::{annotation, at};
 use aws_lc_rs::digest;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -227,6 +227,16 @@ impl Stored {
         self.verify(hosts, now).unwrap_or_default()
     }
 
+    /// Returns when others should be made; none where these can't be read.
+    pub fn rotate_at(&self) -> Option<Timestamp> {
+        let end = |pem: &[u8]| {
+            let (_, block) = parse_x509_pem(pem).ok()?;
+            Some(block.parse_x509().ok()?.validity().not_after.timestamp())
+        };
+        let end = end(&self.authority)?.min(end(&self.certificate)?);
+        Timestamp::from_second(end - FRESH_FOR.as_secs()).ok()
+    }
+
     fn verify(&self, hosts: &[String], now: Timestamp) -> Option<bool> {
         let (_, authority) = parse_x509_pem(&self.authority).ok()?;
         let (_, certificate) = parse_x509_pem(&self.certificate).ok()?;
@@ -262,11 +272,6 @@ pub fn secret_data(pair: &Pair, authority: &str) -> BTreeMap<&'static str, Strin
 /// Returns whether an object says that it belongs to an authority.
 pub fn has_authority(annotated: &Value, hash: &str) -> bool {
     annotation(annotated, keys::CERTIFICATE_AUTHORITY_HASH) == Some(hash)
-}
-
-/// Returns when the certificates of a version are due to be replaced.
-pub fn due(version: &Value) -> Option<Timestamp> {
-    text(version, "/status/certsRotateAt").parse().ok()
 }
 
 #[cfg(test)]

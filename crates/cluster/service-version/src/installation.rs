@@ -21,8 +21,10 @@ use crate::webhooks;
 pub struct Installation {
     /// What is written, in order.
     pub writes: Vec<Write>,
-    /// When certificates must be replaced, where new ones were made.
+    /// When the first of its certificates must be replaced; none where it has none.
     pub rotate_at: Option<Timestamp>,
+    /// Whether any of them is made anew.
+    pub renews: bool,
 }
 
 /// Plans the installation of a version.
@@ -52,13 +54,13 @@ pub fn plan(
             writes: &mut installation.writes,
         };
         making.service(description, &ports);
-        let (certificate, is_new) = making.certificate(&mut authority, secrets, now)?;
+        let certificate = making.certificate(&mut authority, secrets, now)?;
         making.permissions(description);
         let secret = names::certificate_secret(&making.service);
-        if is_new {
-            installation.rotate_at = authority.as_ref().map(Authority::rotate_at);
-        }
-        let authority_hash = certificates::authority_hash(&certificate);
+        let due = installation.rotate_at.into_iter().chain(certificate.rotate_at);
+        installation.rotate_at = due.min();
+        installation.renews |= certificate.is_new;
+        let authority_hash = certificates::authority_hash(&certificate.authority);
         served.insert(
             name,
             (
@@ -66,7 +68,7 @@ pub fn plan(
                     secret,
                     authority_hash,
                 },
-                certificate,
+                certificate.authority,
             ),
         );
     }
@@ -154,6 +156,14 @@ fn account(description: &Value) -> &str {
     }
 }
 
+/// The certificate that a Deployment gets.
+struct Certificate {
+    /// The certificate of its authority as PEM.
+    authority: Vec<u8>,
+    rotate_at: Option<Timestamp>,
+    is_new: bool,
+}
+
 /// Makes what stands around one Deployment that serves.
 struct Making<'a> {
     world: &'a World,
@@ -199,13 +209,13 @@ impl Making<'_> {
         self.apply(object);
     }
 
-    /// Takes the certificate that is there while it is good, or makes one; returns its authority and whether it is new.
+    /// Takes the certificate that is there while it is good, or makes one.
     fn certificate<'s>(
         &mut self,
         authority: &mut Option<Authority<'s>>,
         secrets: &'s dyn Secrets,
         now: Timestamp,
-    ) -> Result<(Vec<u8>, bool), String> {
+    ) -> Result<Certificate, String> {
         let namespace = self.version.namespace();
         let name = names::certificate_secret(&self.service);
         let hosts = names::hosts(&self.service, namespace);
@@ -213,7 +223,11 @@ impl Making<'_> {
         if let Some(stored) = existing.and_then(|secret| Stored::read(secret))
             && stored.is_good(&hosts, now)
         {
-            return Ok((stored.authority, false));
+            return Ok(Certificate {
+                rotate_at: stored.rotate_at(),
+                authority: stored.authority,
+                is_new: false,
+            });
         }
         let authority = match authority {
             Some(authority) => authority,
@@ -225,9 +239,13 @@ impl Making<'_> {
         object["metadata"]["annotations"] = json!({keys::CERTIFICATE_AUTHORITY_HASH: hash});
         object["type"] = Value::from("kubernetes.io/tls");
         object["data"] = json!(certificates::secret_data(&pair, &authority.certificate));
-        let certificate = authority.certificate.clone().into_bytes();
+        let certificate = Certificate {
+            authority: authority.certificate.clone().into_bytes(),
+            rotate_at: Some(authority.rotate_at()),
+            is_new: true,
+        };
         self.put(object);
-        Ok((certificate, true))
+        Ok(certificate)
     }
 
     fn permissions(&mut self, description: &Value) {
@@ -319,18 +337,36 @@ pub fn expected_deployments(world: &World, version: ServiceVersion<'_>) -> Resul
     Ok(version.deployments().iter().map(expected).collect())
 }
 
-/// Returns whether a certificate of a version is missing, wrong, or good for less than a day.
-pub fn needs_certificates(world: &World, version: ServiceVersion<'_>, now: Timestamp) -> bool {
-    version.deployments().iter().any(|description| {
-        let name = text(description, "/name");
-        if service_ports(version, name).is_empty() {
-            return false;
-        }
+/// Returns the Services in front of Deployments that serve, each with the certificate that is there.
+fn stored<'a>(
+    world: &'a World,
+    version: ServiceVersion<'a>,
+) -> impl Iterator<Item = (String, Option<Stored>)> {
+    let names = version
+        .deployments()
+        .iter()
+        .map(|description| text(description, "/name"));
+    let serving = names.filter(move |name| !service_ports(version, name).is_empty());
+    serving.map(move |name| {
         let service = names::webhook_service(name);
         let secret = names::certificate_secret(&service);
-        let stored = world
-            .get(Kind::Secret, version.namespace(), &secret)
-            .and_then(|secret| Stored::read(secret));
-        !stored.is_some_and(|stored| stored.is_good(&names::hosts(&service, version.namespace()), now))
+        let secret = world.get(Kind::Secret, version.namespace(), &secret);
+        let stored = secret.and_then(|secret| Stored::read(secret));
+        (service, stored)
     })
+}
+
+/// Returns whether a certificate of a version is missing, wrong, or good for less than a day.
+pub fn needs_certificates(world: &World, version: ServiceVersion<'_>, now: Timestamp) -> bool {
+    stored(world, version).any(|(service, stored)| {
+        let hosts = names::hosts(&service, version.namespace());
+        !stored.is_some_and(|stored| stored.is_good(&hosts, now))
+    })
+}
+
+/// Returns when the first certificate of a version must be replaced, whatever its status says.
+pub fn rotate_at(world: &World, version: ServiceVersion<'_>) -> Option<Timestamp> {
+    stored(world, version)
+        .filter_map(|(_, stored)| stored?.rotate_at())
+        .min()
 }

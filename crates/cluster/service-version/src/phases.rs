@@ -10,7 +10,6 @@ use serde_json::{Map, Value, json};
 use crate::Circumstances;
 use crate::api_roles;
 use crate::api_services;
-use crate::certificates;
 use crate::cleanup;
 use crate::groups::{self, Gate};
 use crate::health::{self, Health};
@@ -362,7 +361,7 @@ impl<'a> Step<'a> {
                     writes: installation.writes,
                 });
                 if let Some(rotate_at) = installation.rotate_at {
-                    self.progress.set_certificates(rotate_at);
+                    self.progress.set_certificates(rotate_at, installation.renews);
                 }
                 self.progress.set(
                     "Installing",
@@ -465,7 +464,7 @@ impl<'a> Step<'a> {
             Err(why) => self.trouble = Some(why),
         }
         if self.version.has_certificates()
-            && let Some(due) = certificates::due(self.version.object)
+            && let Some(due) = installation::rotate_at(self.world, self.version)
         {
             let until = due.duration_since(self.circumstances.now);
             let until = until.clamp(SignedDuration::from_secs(1), CERTIFICATE_LOOK);

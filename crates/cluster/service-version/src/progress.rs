@@ -107,12 +107,17 @@ impl<'a> Progress<'a> {
         as_map(&mut self.status).insert("requirementStatus".into(), Value::Array(requirements));
     }
 
-    /// Remembers when certificates were made and when others are due.
-    pub fn set_certificates(&mut self, rotate_at: Timestamp) {
+    /// Remembers when certificates were made and when others are due. Those that are there already may be told of for the first
+    /// time: whoever made them may not have come to write it down.
+    pub fn set_certificates(&mut self, rotate_at: Timestamp, are_new: bool) {
+        let due = written(rotate_at);
+        if !are_new && text(&self.status, "/certsRotateAt") == due {
+            return;
+        }
         let now = Value::from(self.now.as_str());
         let status = as_map(&mut self.status);
         status.insert("certsLastUpdated".into(), now);
-        status.insert("certsRotateAt".into(), Value::from(written(rotate_at)));
+        status.insert("certsRotateAt".into(), Value::from(due));
     }
 
     /// Returns the moment of the last change of the phase.

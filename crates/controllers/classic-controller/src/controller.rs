@@ -312,6 +312,12 @@ impl Controller {
         Manifests::new(Arc::clone(&self.office))
     }
 
+    /// Returns what all workers share, for tests of what one of them does.
+    #[cfg(test)]
+    pub(crate) fn office(&self) -> &Arc<Office> {
+        &self.office
+    }
+
     /// Looks after the cluster until `stop` comes to its end.
     pub async fn run(&self, stop: impl Future<Output = ()>) {
         let mut tasks = JoinSet::new();

@@ -22,6 +22,13 @@ const COMPONENT_FAILED: &str = "InstallComponentFailed";
 /// How soon a plan that isn't finished is looked at again.
 const RETRY: Duration = Duration::from_secs(5);
 
+/// For how long what comes by itself is waited for without a word. Where there are several API servers, a definition may be served by
+/// the last of them five seconds after the first.
+const SOON: Duration = Duration::from_secs(10);
+
+/// How soon it is looked for again at first.
+const SOON_PAUSE: Duration = Duration::from_millis(100);
+
 /// Returns the plan's new status, if it is one.
 pub(super) fn written(plan: &Value, status: Value) -> Decision {
     let is_new = plan.get("status") != Some(&status);
@@ -93,12 +100,28 @@ pub(super) fn finished(run: &Run<'_>, mut status: Value, waits: bool) -> Decisio
     }
 }
 
+/// Something isn't there yet that comes by itself: it is looked for again, ever later, and missing it is a failure after a while.
+pub(super) fn soon(run: &Run<'_>, status: Value, failure: &StepFailure) -> Decision {
+    let lasted = moment::read(text(&status, "/startTime")).map(|started| since(started, run.now));
+    match lasted.filter(|lasted| *lasted < SOON) {
+        Some(lasted) => Decision {
+            look_again_after: Some(SOON_PAUSE.max(lasted / 2)),
+            ..written(run.plan, status)
+        },
+        None => failed(run, status, failure),
+    }
+}
+
+fn since(started: Timestamp, now: Timestamp) -> Duration {
+    Duration::try_from(now.duration_since(started)).unwrap_or_default()
+}
+
 /// A step failed. It is tried again for a while, and for ever where only a permission is missing.
 pub(super) fn failed(run: &Run<'_>, mut status: Value, failure: &StepFailure) -> Decision {
     let mut notices = warnings(run, &status);
     notices.extend(failure.notices.iter().cloned());
     let started = moment::read(text(&status, "/startTime")).unwrap_or(run.now);
-    let lasted = Duration::try_from(run.now.duration_since(started)).unwrap_or_default();
+    let lasted = since(started, run.now);
     let is_over = run.only.is_none() && !failure.is_forbidden && lasted >= run.settings.plan_patience;
     if is_over {
         let wanted = condition(INSTALLED, "False", COMPONENT_FAILED, &failure.message);

@@ -58,6 +58,8 @@ pub(super) enum Pause {
     Needs(Box<Next>),
     /// A step failed.
     Failed(StepFailure),
+    /// Something comes by itself in a moment; the failure is what is said where it doesn't.
+    Soon(StepFailure),
 }
 
 impl Pause {
@@ -79,6 +81,7 @@ pub(super) fn advance(run: &Run<'_>, status: impl FnOnce() -> Value) -> Next {
     let mut statuses = Vec::new();
     let taken = match take(run, steps.map_or(&[], Vec::as_slice), &mut statuses) {
         Err(Pause::Needs(next)) => return *next,
+        Err(Pause::Soon(failure)) => return Next::Rest(conclusion::soon(run, status(), &failure)),
         Err(Pause::Failed(failure)) => Err(failure),
         Ok(notices) => Ok(notices),
     };
@@ -288,15 +291,12 @@ fn resolved(plan: &Value, reference: Reference) -> Reference {
 
 /// Checks every definition that would be updated, before anything is written. Returns what is worth telling.
 fn check_definitions(run: &Run<'_>, steps: &[Value]) -> Result<Vec<Notice>, Pause> {
-    // Once something was written, this was passed.
-    let open = if run.progress.outcomes.is_empty() {
-        steps
-    } else {
-        &[]
-    };
-    for step in open {
+    for (index, step) in steps.iter().enumerate() {
+        // Once something was written, this was passed, but by what the server has and the world lacked until then.
+        let is_unchecked =
+            run.progress.outcomes.is_empty() || run.progress.outcomes.get(&index) == Some(&Outcome::Exists);
         let is_open = matches!(field(step, "status"), "" | "Unknown" | "NotPresent");
-        if text(step, "/resource/kind") == DEFINITION && is_open && is_taken(run, step) {
+        if text(step, "/resource/kind") == DEFINITION && is_unchecked && is_open && is_taken(run, step) {
             check_definition(run, &manifest_of(run, step)?)?;
         }
     }
@@ -306,7 +306,7 @@ fn check_definitions(run: &Run<'_>, steps: &[Value]) -> Result<Vec<Notice>, Paus
         .iter()
         .filter_map(|(name, verdict)| match verdict {
             Verdict::TooRestrictive(error) => Some((name, error)),
-            Verdict::Fits | Verdict::Unreadable(_) => None,
+            Verdict::Fits | Verdict::Unreadable(_) | Verdict::Unserved(_) => None,
         });
     let notices = doubtful.map(|(name, error)| Notice {
         about: about(run.plan),
@@ -351,6 +351,10 @@ fn check_definition(run: &Run<'_>, new: &Value) -> Result<(), Pause> {
             Some(Verdict::Fits) => {}
             // The new webhook may convert what the new schema refuses.
             Some(Verdict::TooRestrictive(_)) if converts_by_webhook(new) => {}
+            Some(Verdict::Unserved(version)) => {
+                let why = format!("the server doesn't serve {version} yet, so nobody can read them");
+                return Err(Pause::Soon(incompatible(&why)));
+            }
             Some(Verdict::TooRestrictive(error) | Verdict::Unreadable(error)) => {
                 return Err(incompatible(error).into());
             }

@@ -225,6 +225,39 @@ fn what_a_webhook_needs_is_made_once_and_goes_with_its_version() {
     assert_eq!(after["metadata"]["finalizers"], json!([]));
 }
 
+#[test]
+fn certificates_are_renewed_in_time_though_whoever_made_them_did_not_come_to_say_when() {
+    let mut cluster = cluster([with_webhook(version("a", "", ""))]);
+    cluster.put(definition());
+    loop {
+        let decision = decide(&cluster.world, "n", "a", &at(NOW));
+        if let Some(attempt) = &decision.attempt {
+            // Somebody else writes the version before its status comes.
+            attempt.writes.iter().for_each(|write| cluster.write(write));
+            break;
+        }
+        assert!(!decision.writes.is_empty(), "it isn't installed");
+        cluster.act(&decision);
+    }
+    let status = |cluster: &Cluster| {
+        let version = cluster.world.get(Kind::ClusterServiceVersion, "n", "a");
+        version.expect("a version")["status"].clone()
+    };
+    assert_eq!(status(&cluster)["certsRotateAt"], Value::Null);
+    settle_at(&mut cluster, "a", "2026-11-15T20:00:05Z");
+    let told = status(&cluster);
+    assert_eq!(told["phase"], "Succeeded");
+    assert_eq!(told["certsRotateAt"], "2028-11-13T20:00:00Z");
+    assert_eq!(told["certsLastUpdated"], "2026-11-15T20:00:05Z");
+
+    let found = cluster.world.get(Kind::ClusterServiceVersion, "n", "a");
+    let mut silent = (**found.expect("a version")).clone();
+    silent["status"]["certsRotateAt"] = Value::Null;
+    cluster.put(silent);
+    let decision = decide(&cluster.world, "n", "a", &at("2028-11-13T19:59:00Z"));
+    assert_eq!(decision.look_again_after, Some(std::time::Duration::from_mins(1)));
+}
+
 /// The state of a version, and the certificate of its webhook.
 fn state_and_certificate(cluster: &Cluster) -> (String, Value) {
     let version = cluster.world.get(Kind::ClusterServiceVersion, "n", "a");

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use apply::object::{ObjectId, at, text};
+use apply::refusal::{is_not_found, words};
 use classic::{Key, Kind, World, Write};
 use install_plan::definition_upgrade::{DefinitionUpgrade, Verdict};
 use install_plan::manifest::Reference;
@@ -14,8 +14,7 @@ use install_plan::user_plan::is_unplanned;
 use kube::api::{Api, ApiResource, DynamicObject, ListParams};
 use kube::core::GroupVersionKind;
 use resolve::classic::entry::CatalogKey;
-use schema::structural::definition::is_condition_true;
-use serde_json::{Value, json};
+use serde_json::Value;
 use service_version::Place;
 
 use crate::controller::{Again, Office, now};
@@ -31,13 +30,6 @@ const MAX_STALE: usize = 50;
 
 /// How many custom resources are read at once.
 const PAGE: u32 = 500;
-
-/// How often it is asked again for the resources of a definition that is established and not served yet: a server takes a
-/// moment for that, and longer while it is busy.
-const SERVING_PAUSES: usize = 50;
-
-/// How long it is waited each time.
-const SERVING_PAUSE: Duration = Duration::from_millis(100);
 
 /// A run through a plan.
 struct Run<'a> {
@@ -228,7 +220,6 @@ impl Run<'_> {
     async fn check(&mut self, upgrade: &DefinitionUpgrade) {
         let versions: Vec<String> = upgrade.versions().map(str::to_owned).collect();
         let mut verdict = Verdict::Fits;
-        let mut pauses = 0..SERVING_PAUSES;
         'versions: for version in &versions {
             let kind = GroupVersionKind::gvk(&upgrade.group, version, "");
             let resource = ApiResource::from_gvk_with_plural(&kind, &upgrade.plural);
@@ -237,20 +228,13 @@ impl Run<'_> {
             loop {
                 let page = match resources.list(&parameters).await {
                     Ok(page) => page,
-                    Err(kube::Error::Api(status)) if status.code == 404 => {
-                        if self.holds_none(&upgrade.name).await {
-                            continue 'versions;
-                        }
-                        if pauses.next().is_some() {
-                            tokio::time::sleep(SERVING_PAUSE).await;
-                            continue;
-                        }
-                        let text = format!("{version} of {} is established and not served yet", upgrade.name);
-                        verdict = Verdict::Unreadable(text);
+                    Err(fault) if is_not_found(&fault) => {
+                        let definition = self.definition(&upgrade.name).await;
+                        verdict = Verdict::of_unknown_path(version, definition);
                         break 'versions;
                     }
                     Err(fault) => {
-                        verdict = Verdict::Unreadable(fault.to_string());
+                        verdict = Verdict::Unreadable(words(&fault));
                         break 'versions;
                     }
                 };
@@ -272,17 +256,18 @@ impl Run<'_> {
         self.progress.checked(&upgrade.name, verdict);
     }
 
-    /// Returns whether nobody can have made a resource of a definition whose resources the server doesn't find: only one
-    /// that isn't there, or was never established, has none for sure. Others are not served at the moment.
-    async fn holds_none(&mut self, name: &str) -> bool {
-        let id = ObjectId::of(&json!({
-            "apiVersion": "apiextensions.k8s.io/v1",
-            "kind": Kind::CustomResourceDefinition.naming().kind,
-            "metadata": {"name": name},
-        }));
-        self.look(id).await;
-        let definition = self.world.get(Kind::CustomResourceDefinition, "", name);
-        definition.is_none_or(|definition| !is_condition_true(definition, "Established"))
+    /// Returns a definition as the server has it now.
+    async fn definition(&mut self, name: &str) -> Option<&Value> {
+        let naming = Kind::CustomResourceDefinition.naming();
+        self.look(ObjectId {
+            api_version: naming.api_version.to_owned(),
+            kind: naming.kind.to_owned(),
+            namespace: String::new(),
+            name: name.to_owned(),
+        })
+        .await;
+        let found = self.world.get(Kind::CustomResourceDefinition, "", name);
+        found.map(AsRef::as_ref)
     }
 }
 
@@ -308,5 +293,105 @@ fn refusal(fault: &WriteError, is_of_update: bool) -> Refusal {
         kind,
         is_of_update,
         message: fault.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::sync::Mutex;
+    use std::time::Duration;
+
+    use http::{Method, Request, Response};
+    use http_body_util::BodyExt as _;
+    use kube::client::Body;
+    use serde_json::json;
+
+    use super::*;
+    use crate::controller::{Controller, Options};
+
+    const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+    /// A definition whose resources need some fields.
+    fn definition(required: &[&str], is_established: bool) -> Value {
+        json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "as.g", "uid": "d", "resourceVersion": "1"},
+            "spec": {
+                "group": "g", "scope": "Namespaced", "names": {"plural": "as", "kind": "A"},
+                "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
+                    "type": "object", "required": required, "properties": {"mode": {"type": "string"}},
+                }}}],
+            },
+            "status": {"conditions": [
+                {"type": "Established", "status": if is_established { "True" } else { "False" }},
+            ]},
+        })
+    }
+
+    /// Looks once at a plan that makes a definition stricter, on a server that knows no path for its resources; returns when it
+    /// is looked at again, and what was written.
+    async fn looked_at(is_established: bool) -> (Again, Vec<String>) {
+        let written = Arc::new(Mutex::new(Vec::new()));
+        let noted = Arc::clone(&written);
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let noted = Arc::clone(&noted);
+            async move {
+                let (parts, body) = request.into_parts();
+                let path = parts.uri.path().to_owned();
+                let resource = |name: &str, kind: &str, namespaced: bool| {
+                    let resource = json!({"name": name, "singularName": "", "kind": kind, "namespaced": namespaced, "verbs": []});
+                    json!({"groupVersion": "g/v1", "resources": [resource]}).to_string()
+                };
+                let answer = if parts.method == Method::PUT {
+                    noted.lock().expect("no test panicked").push(path);
+                    let sent = body.collect().await.expect("a body").to_bytes();
+                    String::from_utf8(sent.to_vec()).expect("JSON")
+                } else if path == "/apis/apiextensions.k8s.io/v1" {
+                    resource("customresourcedefinitions", "CustomResourceDefinition", false)
+                } else if path == "/apis/operators.coreos.com/v1alpha1" {
+                    resource("installplans", "InstallPlan", true)
+                } else if path.starts_with(DEFINITIONS) {
+                    definition(&[], is_established).to_string()
+                } else {
+                    let unknown = Response::builder().status(404);
+                    let unknown = unknown.body(Body::from(b"404 page not found\n".to_vec()));
+                    return Ok::<_, Infallible>(unknown.expect("an answer"));
+                };
+                Ok(Response::new(Body::from(answer.into_bytes())))
+            }
+        });
+        let controller = Controller::new(Options::new(kube::Client::new(service, "default")));
+        let office = controller.office();
+        office.picture.take(definition(&[], is_established));
+        office.picture.take(json!({
+            "apiVersion": "operators.coreos.com/v1", "kind": "OperatorGroup",
+            "metadata": {"name": "og", "namespace": "n"}, "status": {"namespaces": ["n"]},
+        }));
+        office.picture.take(json!({
+            "apiVersion": "operators.coreos.com/v1alpha1", "kind": "InstallPlan",
+            "metadata": {"name": "p", "namespace": "n", "resourceVersion": "1"},
+            "status": {"phase": "Installing", "plan": [{"resolving": "a.v1", "status": "Unknown", "resource": {
+                "group": "apiextensions.k8s.io", "version": "v1", "kind": "CustomResourceDefinition", "name": "as.g",
+                "manifest": definition(&["mode"], is_established).to_string(),
+            }}]},
+        }));
+        let again = office.look_at_plan(&Place::new("n", "p")).await;
+        let written = written.lock().expect("no test panicked").clone();
+        (again, written)
+    }
+
+    #[tokio::test]
+    async fn a_definition_whose_resources_nobody_can_read_yet_stays_as_it_is() {
+        let status = "/apis/operators.coreos.com/v1alpha1/namespaces/n/installplans/p/status";
+        let (again, written) = looked_at(true).await;
+        assert_eq!(written, [status]);
+        let Again::After(pause) = again else {
+            panic!("{again:?}");
+        };
+        assert!(pause < Duration::from_secs(1), "{pause:?}");
+
+        let (_, written) = looked_at(false).await;
+        assert_eq!(written, [format!("{DEFINITIONS}/as.g"), status.to_owned()]);
     }
 }

@@ -4,6 +4,7 @@ mod endings;
 mod known;
 
 use crate::comparing::Difference;
+use crate::recording::Recording;
 
 pub(crate) use endings::{Ending, ending, is_in_vain, rests_differently};
 use known::KNOWN;
@@ -11,9 +12,9 @@ use known::KNOWN;
 /// Why something may differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Why {
-    /// Ours does better, always: where it no longer differs, the entry has to go.
-    Better,
-    /// It depends on the moment, on one side or on both.
+    /// It differs in every run, mostly since ours does better: where it no longer does, the entry has to go.
+    Always,
+    /// It depends on the moment here, so that some runs are as recorded.
     Chance,
 }
 
@@ -21,15 +22,14 @@ enum Why {
 struct Known {
     why: Why,
     reason: &'static str,
-    /// The flows, `*` for all, and what the places in them begin with; there, `*` stands for anything.
+    /// The flows, and what the places in them begin with; there, `*` stands for anything.
     places: &'static [(&'static str, &'static [&'static str])],
 }
 
 impl Known {
     /// What the places in a flow begin with.
     fn places_in(&self, flow: &str) -> impl Iterator<Item = &'static str> {
-        let flows = self.places.iter();
-        let of_flow = flows.filter(move |(known, _)| *known == flow || *known == "*");
+        let of_flow = self.places.iter().filter(move |(known, _)| *known == flow);
         of_flow.flat_map(|(_, places)| places.iter().copied())
     }
 }
@@ -49,7 +49,7 @@ pub(crate) fn judge(flow: &str, differences: &[Difference]) -> Vec<String> {
         .iter()
         .filter(|difference| !is_known(flow, difference));
     let found: Vec<String> = differences.iter().map(Difference::place).collect();
-    let lasting = KNOWN.iter().filter(|known| known.why == Why::Better);
+    let lasting = KNOWN.iter().filter(|known| known.why == Why::Always);
     let missing = lasting.flat_map(|known| {
         let places = known.places_in(flow);
         let missing = places.filter(|place| !found.iter().any(|found| matches(place, found)));
@@ -61,6 +61,34 @@ pub(crate) fn judge(flow: &str, differences: &[Difference]) -> Vec<String> {
         })
     });
     unknown.map(ToString::to_string).chain(missing).collect()
+}
+
+/// Returns what is said of flows that there are not, or of objects that come and go in none of their recordings: no run would
+/// find out.
+pub(crate) fn of_nothing(flows: &[Recording]) -> Vec<String> {
+    let named = |name: &str| flows.iter().find(|recording| recording.name == name);
+    let mut found: Vec<String> = endings::flows()
+        .filter(|flow| named(flow).is_none())
+        .map(|flow| format!("{flow} is no flow"))
+        .collect();
+    for known in KNOWN {
+        for (flow, places) in known.places {
+            let Some(recording) = named(flow) else {
+                found.push(format!("{flow} is no flow: {}", known.reason));
+                continue;
+            };
+            let stories: Vec<String> = recording
+                .sights
+                .keys()
+                .map(|(kind, namespace, name)| format!("{kind} {namespace}/{name} "))
+                .collect();
+            // Those that always differ are missed by each run.
+            let places = places.iter().filter(|_| known.why == Why::Chance);
+            let strangers = places.filter(|place| !stories.iter().any(|subject| place.starts_with(subject)));
+            found.extend(strangers.map(|place| format!("{flow} has nothing like {place}")));
+        }
+    }
+    found
 }
 
 /// Returns whether a text begins with a pattern.

@@ -20,7 +20,7 @@ mod server;
 mod story;
 mod wording;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::panic::AssertUnwindSafe;
 use std::sync::Mutex;
 
@@ -50,30 +50,31 @@ impl Flows {
         Some(Self(Recording::all(&folder)))
     }
 
+    /// Returns the flow of a name. Whoever means one that there isn't would otherwise see all go well.
+    fn named(&self, name: &str) -> &Recording {
+        let found = self.0.iter().find(|recording| recording.name == name);
+        found.unwrap_or_else(|| {
+            let names: Vec<&str> = self.0.iter().map(|recording| recording.name.as_str()).collect();
+            panic!("{name:?} is no flow; there are {}", names.join(", "))
+        })
+    }
+
     /// Returns those that are to be played, those that take long first.
     fn wanted(&self) -> VecDeque<&Recording> {
-        let wanted = std::env::var("BATON_TRACES").ok();
-        let is_wanted = |recording: &&Recording| {
-            let mut wanted = wanted.as_deref().into_iter().flat_map(|wanted| wanted.split(','));
-            wanted.clone().next().is_none() || wanted.any(|name| name == recording.name)
+        let mut wanted: Vec<&Recording> = match std::env::var("BATON_TRACES") {
+            Ok(names) => names.split(',').map(|name| self.named(name)).collect(),
+            Err(_) => self.0.iter().collect(),
         };
-        let mut wanted: Vec<&Recording> = self.0.iter().filter(is_wanted).collect();
         wanted.sort_by_key(|recording| std::cmp::Reverse(recording.steps.len()));
         wanted.into()
     }
 
     /// Returns what should come of a flow.
     fn expected(&self, recording: &Recording) -> Account {
-        let named = |flow: &str| {
-            self.0
-                .iter()
-                .find(|recording| recording.name == flow)
-                .expect("a flow")
-        };
         match differences::ending(&recording.name) {
             None => recording.account(),
             Some(differences::Ending::BeforeStep(step)) => recording.until(step).account(),
-            Some(differences::Ending::OfFlow { flow, names }) => named(flow).renamed(names).account(),
+            Some(differences::Ending::OfFlow { flow, names }) => self.named(flow).renamed(names).account(),
         }
     }
 
@@ -123,6 +124,15 @@ async fn conclude<'a>(outcomes: Vec<Outcome<'a>>, alone: impl AsyncFn(&'a Record
         complaints.len(),
         complaints.join("\n")
     );
+}
+
+#[test]
+fn what_is_meant_to_differ_is_something_that_was_recorded() {
+    let Some(flows) = Flows::read() else { return };
+    assert_eq!(differences::of_nothing(&flows.0), Vec::<String>::new());
+    let sights = flows.0.iter().map(|recording| &recording.sights);
+    let left_out = sights.flat_map(story::left_out).collect();
+    assert_eq!(story::PASSING.into_iter().collect::<BTreeSet<_>>(), left_out);
 }
 
 #[test]

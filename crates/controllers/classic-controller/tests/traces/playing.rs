@@ -115,26 +115,24 @@ impl Seen {
 
 impl Player<'_> {
     async fn play(&mut self) -> Vec<String> {
+        let mut complaints = Vec::new();
         for (position, step) in self.recording.steps.iter().enumerate() {
-            self.wait_for(position, step).await;
+            complaints.extend(self.wait_for(position, step).await);
             self.act(&step.action).await;
         }
         let (flow, expected) = (&self.recording.name, self.expected);
         let judge = |seen: &Seen| differences::judge(flow, &compare(expected, &seen.account()));
         self.is_late |= !self.waited(|seen| judge(seen).is_empty()).await;
         self.scene.quiet(QUIET, QUIET * 5).await;
-        judge(&self.seen())
+        complaints.extend(judge(&self.seen()));
+        complaints
     }
 
-    /// Waits until a step is to be done.
-    async fn wait_for(&mut self, position: usize, step: &Step) {
+    /// Waits until a step is to be done; complains where it rests as recorded and isn't meant to.
+    async fn wait_for(&mut self, position: usize, step: &Step) -> Option<String> {
         let moment = &step.moment;
         if moment.is_now() {
-            return;
-        }
-        if moment.is_quiet && differences::rests_differently(&self.recording.name, position) {
-            self.scene.quiet(LONG_QUIET, PATIENCE).await;
-            return;
+            return None;
         }
         let before = rest(&step.before);
         let flow = &self.recording.name;
@@ -146,11 +144,20 @@ impl Player<'_> {
                     .iter()
                     .all(|difference| differences::is_known(flow, difference))
         };
+        if moment.is_quiet && differences::rests_differently(flow, position) {
+            self.scene.quiet(LONG_QUIET, PATIENCE).await;
+            return rests(&self.seen()).then(|| {
+                format!(
+                    "  before step {position} it rests as recorded, take it from the list of those that don't"
+                )
+            });
+        }
         self.wait(|seen| moment.is_seen(&seen.now) && (!moment.is_quiet || rests(seen)))
             .await;
         if moment.is_quiet {
             self.scene.quiet(QUIET, QUIET * 5).await;
         }
+        None
     }
 
     async fn wait(&mut self, is_so: impl Fn(&Seen) -> bool) {

@@ -68,6 +68,15 @@ const IN_VAIN: &[(&str, usize, &str)] = &[
     ),
 ];
 
+/// Returns the flows that something is said of here.
+pub(super) fn flows() -> impl Iterator<Item = &'static str> {
+    let ending = ENDINGS.iter().map(|(flow, ..)| *flow);
+    let resting = RESTS.iter().map(|(flow, _)| *flow);
+    ending
+        .chain(resting)
+        .chain(IN_VAIN.iter().map(|(flow, ..)| *flow))
+}
+
 /// Returns whether something was waited for in vain before a step.
 pub(crate) fn is_in_vain(flow: &str, step: usize) -> bool {
     IN_VAIN

@@ -1,20 +1,36 @@
 //! What differs and is meant to, by the reason: in which flows, and where in them.
 
 use super::Known;
-use super::Why::{Better, Chance};
+use super::Why::{Always, Chance};
+
+/// What a version says of the permissions that it needs.
+const DEPENDENTS: &str = "ClusterServiceVersion * /status/requirementStatus/*/dependents";
 
 /// Everything that is meant to differ.
 pub(super) const KNOWN: &[Known] = &[
     Known {
-        why: Chance,
+        why: Always,
         reason: "upstream leaves out the rules of a service account whose Role it made itself, by accident",
-        places: &[(
-            "*",
-            &["ClusterServiceVersion * /status/requirementStatus/*/dependents"],
-        )],
+        places: &[
+            ("automatic-install", &[DEPENDENTS]),
+            ("channel-switch", &[DEPENDENTS]),
+            ("copied-csvs", &[DEPENDENTS]),
+            ("copied-csvs-allnamespaces", &[DEPENDENTS]),
+            ("delete-csv", &[DEPENDENTS]),
+            ("deployment-drift", &[DEPENDENTS]),
+            ("manual-approval", &[DEPENDENTS]),
+            ("no-operatorgroup", &[DEPENDENTS]),
+            ("og-selector", &[DEPENDENTS]),
+            ("operatorcondition-blocks", &[DEPENDENTS]),
+            ("skips-upgrade", &[DEPENDENTS]),
+            ("starting-csv", &[DEPENDENTS]),
+            ("two-operatorgroups", &[DEPENDENTS]),
+            ("unsupported-install-mode", &[DEPENDENTS]),
+            ("upgrade-replaces", &[DEPENDENTS]),
+        ],
     },
     Known {
-        why: Better,
+        why: Always,
         reason: "a definition no longer names a version that is gone; upstream forgets it when something else happens to the definition",
         places: &[
             (
@@ -40,7 +56,7 @@ pub(super) const KNOWN: &[Known] = &[
         ],
     },
     Known {
-        why: Better,
+        why: Always,
         reason: "when upstream collects what the version before owned, the new one loses its permissions for a moment, since it had relied on those of the version before",
         places: &[
             (
@@ -67,7 +83,7 @@ pub(super) const KNOWN: &[Known] = &[
         ],
     },
     Known {
-        why: Better,
+        why: Always,
         reason: "upstream looks for the certificate before it has seen it, and installs twice",
         places: &[(
             "conversion-webhook",
@@ -78,7 +94,7 @@ pub(super) const KNOWN: &[Known] = &[
         )],
     },
     Known {
-        why: Better,
+        why: Always,
         reason: "upstream leaves this behind",
         places: &[(
             "conversion-webhook",
@@ -86,7 +102,7 @@ pub(super) const KNOWN: &[Known] = &[
         )],
     },
     Known {
-        why: Chance,
+        why: Always,
         reason: "the recording leaves out what depends on a certificate",
         places: &[(
             "webhook-csv",
@@ -94,7 +110,7 @@ pub(super) const KNOWN: &[Known] = &[
         )],
     },
     Known {
-        why: Better,
+        why: Always,
         reason: "upstream goes back and forth for ever; ours rests",
         places: &[(
             "crd-owner-conflict",
@@ -106,7 +122,7 @@ pub(super) const KNOWN: &[Known] = &[
         )],
     },
     Known {
-        why: Better,
+        why: Always,
         reason: "upstream has to be poked, ours is done before; the poke then changes what is installed",
         places: &[
             (
@@ -126,7 +142,7 @@ pub(super) const KNOWN: &[Known] = &[
         ],
     },
     Known {
-        why: Better,
+        why: Always,
         reason: "upstream only logs that a namespace has not exactly one group, and users wonder why nothing happens",
         places: &[
             ("no-operatorgroup", &["Namespace /noog events"]),
@@ -134,7 +150,7 @@ pub(super) const KNOWN: &[Known] = &[
         ],
     },
     Known {
-        why: Chance,
+        why: Always,
         reason: "which of two operators comes first is chance upstream; ours begins with what was asked for",
         places: &[("dependency-gvk", &["OperatorGroup dep/og story"])],
     },
@@ -150,7 +166,7 @@ pub(super) const KNOWN: &[Known] = &[
         )],
     },
     Known {
-        why: Better,
+        why: Always,
         reason: "a label that a Namespace gets counts at once",
         places: &[(
             "og-selector",
@@ -162,7 +178,7 @@ pub(super) const KNOWN: &[Known] = &[
         )],
     },
     Known {
-        why: Better,
+        why: Always,
         reason: "upstream goes on saying that it can't resolve after it could",
         places: &[(
             "operatorcondition-blocks",
@@ -174,7 +190,7 @@ pub(super) const KNOWN: &[Known] = &[
         )],
     },
     Known {
-        why: Better,
+        why: Always,
         reason: "upstream installs before it knows of the Subscription, and then again with its configuration",
         places: &[(
             "subscription-config",
@@ -185,7 +201,7 @@ pub(super) const KNOWN: &[Known] = &[
         )],
     },
     Known {
-        why: Better,
+        why: Always,
         reason: "definitions are checked before anything is written: nothing of a version is made whose definition can't be",
         places: &[(
             "crd-upgrade-unsafe",
@@ -210,7 +226,7 @@ pub(super) const KNOWN: &[Known] = &[
         )],
     },
     Known {
-        why: Better,
+        why: Always,
         reason: "what was deleted and what it owned is made once more, and is another object then",
         places: &[
             (
@@ -224,7 +240,7 @@ pub(super) const KNOWN: &[Known] = &[
         ],
     },
     Known {
-        why: Better,
+        why: Always,
         reason: "what was deleted is made once more, so it goes the same way twice",
         places: &[
             (
@@ -247,7 +263,7 @@ pub(super) const KNOWN: &[Known] = &[
         ],
     },
     Known {
-        why: Better,
+        why: Always,
         reason: "what was deleted is made once more by a plan of its own",
         places: &[
             (
@@ -273,7 +289,7 @@ pub(super) const KNOWN: &[Known] = &[
         ],
     },
     Known {
-        why: Better,
+        why: Always,
         reason: "the hash is one of the namespace, too, and this was recorded in another",
         places: &[(
             "scoped-serviceaccount-missing",
