@@ -3,6 +3,7 @@
 //! A claim is judged by when a change of the Lease was seen here, not by the times that are written in it: the clocks of
 //! two machines needn't agree.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures_util::{Stream, StreamExt as _};
@@ -43,6 +44,12 @@ pub struct Tenure {
     pub renews_within: Duration,
     /// How often it is tried.
     pub every: Duration,
+    /// What the Lease says of who holds it, in its labels. They are written with each claim, and go when it is given back.
+    pub labels: BTreeMap<String, String>,
+    /// The same, in its annotations.
+    pub annotations: BTreeMap<String, String>,
+    /// Who was last seen to hold the Lease; none where nobody did. It is told here for who wants to know what is waited for.
+    pub holder: watch::Sender<Option<String>>,
 }
 
 impl Tenure {
@@ -55,6 +62,9 @@ impl Tenure {
             lasts: Duration::from_secs(137),
             renews_within: Duration::from_secs(107),
             every: Duration::from_secs(26),
+            labels: BTreeMap::new(),
+            annotations: BTreeMap::new(),
+            holder: watch::Sender::new(None),
         }
     }
 
@@ -273,7 +283,7 @@ impl Election<'_> {
 
     async fn try_once(&mut self) -> Result<bool, kube::Error> {
         let Some(mut lease) = self.leases.get_opt(&self.tenure.lease).await? else {
-            let lease = Lease {
+            let mut lease = Lease {
                 metadata: ObjectMeta {
                     name: Some(self.tenure.lease.clone()),
                     namespace: Some(self.tenure.namespace.clone()),
@@ -281,6 +291,7 @@ impl Election<'_> {
                 },
                 spec: Some(self.claimed(None)),
             };
+            self.mark(&mut lease.metadata);
             let made = self.leases.create(&PostParams::default(), &lease).await?;
             self.see(&made);
             return Ok(true);
@@ -295,6 +306,7 @@ impl Election<'_> {
             return Ok(false);
         }
         lease.spec = Some(self.claimed(Some(&spec)));
+        self.mark(&mut lease.metadata);
         // The resource version in it makes sure that nobody was faster.
         let written = self
             .leases
@@ -304,8 +316,44 @@ impl Election<'_> {
         Ok(true)
     }
 
+    /// Has the Lease say what it says of its holder.
+    fn mark(&self, metadata: &mut ObjectMeta) {
+        let Tenure {
+            labels, annotations, ..
+        } = self.tenure;
+        if !labels.is_empty() {
+            metadata.labels.get_or_insert_default().extend(labels.clone());
+        }
+        if !annotations.is_empty() {
+            metadata
+                .annotations
+                .get_or_insert_default()
+                .extend(annotations.clone());
+        }
+    }
+
+    /// Takes that away again: whoever holds the Lease next may be another.
+    fn unmark(&self, metadata: &mut ObjectMeta) {
+        let Tenure {
+            labels, annotations, ..
+        } = self.tenure;
+        if let Some(known) = &mut metadata.labels {
+            known.retain(|key, _| !labels.contains_key(key));
+        }
+        if let Some(known) = &mut metadata.annotations {
+            known.retain(|key, _| !annotations.contains_key(key));
+        }
+    }
+
     fn see(&mut self, lease: &Lease) {
         let spec = lease.spec.as_ref().map(key);
+        let holder = lease.spec.as_ref().and_then(|spec| spec.holder_identity.clone());
+        let holder = holder.filter(|holder| !holder.is_empty());
+        self.tenure.holder.send_if_modified(|known| {
+            let is_news = *known != holder;
+            *known = holder;
+            is_news
+        });
         if self.sight.as_ref().is_none_or(|sight| sight.spec != spec) {
             self.sight = Some(Sight {
                 spec,
@@ -358,6 +406,7 @@ impl Election<'_> {
             }
             spec.holder_identity = Some(String::new());
             spec.lease_duration_seconds = Some(1);
+            self.unmark(&mut lease.metadata);
             self.leases
                 .replace(&self.tenure.lease, &PostParams::default(), &lease)
                 .await

@@ -33,6 +33,7 @@ const KIND_PAUSE: Duration = Duration::from_secs(2);
 pub struct Controller {
     world: Arc<World>,
     max_concurrent: usize,
+    watches_are_read: signal::Sender<bool>,
 }
 
 impl Controller {
@@ -41,7 +42,13 @@ impl Controller {
         Self {
             world: Arc::new(World::new(making)),
             max_concurrent: max_concurrent.max(1),
+            watches_are_read: signal::Sender::new(false),
         }
+    }
+
+    /// Tells whether everything that is watched was listed, so that resources are looked after: only while it runs.
+    pub fn watches_are_read(&self) -> signal::Receiver<bool> {
+        self.watches_are_read.subscribe()
     }
 
     /// Returns what the operator counts, in the text format of Prometheus.
@@ -93,12 +100,14 @@ impl Controller {
                     tasks.spawn(async move { Box::pin(work(&world, watch)).await });
                 }
             }
+            self.watches_are_read.send_replace(true);
             std::future::pending::<()>().await;
         };
         tokio::select! {
             () = work => {}
             () = stop => {}
         }
+        self.watches_are_read.send_replace(false);
         tasks.shutdown().await;
         world.roster.leave(world.cluster.client()).await;
     }

@@ -27,6 +27,7 @@ pub mod preparing;
 pub mod randomness;
 pub mod readiness;
 pub mod reconciling;
+pub mod replica;
 pub mod resource;
 pub mod restarts;
 pub mod roster;

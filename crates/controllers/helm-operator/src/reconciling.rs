@@ -10,7 +10,6 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use duty::events::Announcement;
 use jiff::Timestamp;
 use release::actions::{Options, Releases};
 use release::failure::Failure;
@@ -27,7 +26,7 @@ use crate::deciding::{self, Seen, SeenRelease, Step};
 use crate::resource::{ActionWishes, CustomResource, Wishes};
 use crate::routing::{self, Role};
 use crate::status::{Retry, StatusChange};
-use crate::world::{Key, Settled, World};
+use crate::world::{Key, Passing, Settled, World};
 use crate::writing;
 
 /// When a resource is looked at again.
@@ -96,23 +95,19 @@ async fn look_at(world: &World, key: &Key) -> Again {
         resource: &resource,
     };
     let role = routing::role(me, &world.roster.running(), &resource);
-    if !matches!(role, Role::Herald { .. }) {
-        world.not_alone(key);
-    }
+    let has_been = world.has_been(
+        key,
+        match role {
+            Role::Herald { .. } => Some(Passing::Alone),
+            Role::Beaten { .. } => Some(Passing::Outranked),
+            Role::Owner | Role::Bystander => None,
+        },
+    );
     match role {
         Role::Owner => Box::pin(look.as_owner()).await,
         Role::Herald { .. } if resource.is_deleted => Box::pin(look.as_owner()).await,
-        Role::Herald { message } => look.as_herald(message).await,
-        Role::Beaten { by } => {
-            world.let_go(key);
-            world.forget_tries(key);
-            let announcement = Announcement::warning(
-                "AlsoSelected",
-                format!("another operator picks this resource too and looks after it: {by}"),
-            );
-            look.announce_once(&announcement).await;
-            Again::WhenChanged
-        }
+        Role::Herald { message } => look.as_herald(message, has_been).await,
+        Role::Beaten { by } => look.as_outranked(&by, has_been).await,
         Role::Bystander => {
             world.let_go(key);
             world.forget_tries(key);
@@ -148,7 +143,7 @@ impl Look<'_> {
             Some((retry, Duration::try_from(ahead).unwrap_or_default()))
         });
         if let Some(rest) = rest {
-            return Again::After(rest);
+            return self.wait_for_next_try(rest).await;
         }
         let drifted = self.world.take_drifted(self.key);
         let release = match self.seen_release().await {

@@ -4,10 +4,11 @@
 //! release get the digest of each ConfigMap and Secret of the same release that they name; when the content changes, so
 //! does the template, and the workload rolls out.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use apply::digests::hexadecimal;
 use aws_lc_rs::digest::{SHA256, digest};
+use chart::pods::{Configuration, configuration, template_pointer, used_configuration};
 use serde_json::{Map, Value};
 
 /// What the annotations start with; the kind and the name follow.
@@ -18,18 +19,9 @@ const LONGEST_NAME: usize = 63;
 
 /// Stamps the pod templates among the objects of a release.
 pub fn stamp(objects: &mut [Value]) {
-    let digests: BTreeMap<(String, String), String> = objects
+    let digests: BTreeMap<Configuration, String> = objects
         .iter()
-        .filter_map(|object| {
-            let kind = object.get("kind")?.as_str()?;
-            // What never changes needs no new pods.
-            let is_immutable = object.get("immutable") == Some(&Value::Bool(true));
-            if !matches!(kind, "ConfigMap" | "Secret") || is_immutable {
-                return None;
-            }
-            let name = object.pointer("/metadata/name")?.as_str()?;
-            Some(((kind.to_owned(), name.to_owned()), content_digest(object)))
-        })
+        .filter_map(|object| Some((configuration(object)?, content_digest(object))))
         .collect();
     if digests.is_empty() {
         return;
@@ -38,7 +30,7 @@ pub fn stamp(objects: &mut [Value]) {
         let Some(template) = pod_template(object) else {
             continue;
         };
-        let used: Vec<(String, String)> = references(template)
+        let used: Vec<(String, String)> = used_configuration(template)
             .into_iter()
             .filter_map(|reference| {
                 let digest = digests.get(&reference)?;
@@ -58,7 +50,7 @@ pub fn stamp(objects: &mut [Value]) {
 }
 
 /// The annotation of a reference; a name that is too long is cut and told apart by its digest.
-fn annotation((kind, name): &(String, String)) -> String {
+fn annotation((kind, name): &Configuration) -> String {
     let name = format!("{}-{name}", kind.to_lowercase());
     if name.len() <= LONGEST_NAME {
         return format!("{PREFIX}{name}");
@@ -78,16 +70,10 @@ fn content_digest(object: &Value) -> String {
     hexadecimal(digest(&SHA256, text.as_bytes()).as_ref())
 }
 
-/// The pod template of a workload; a pod of its own can't start anew.
+/// The pod template of a workload.
 fn pod_template(object: &mut Value) -> Option<&mut Value> {
-    let path = match object.get("kind")?.as_str()? {
-        "Deployment" | "StatefulSet" | "DaemonSet" | "ReplicaSet" | "ReplicationController" => {
-            "/spec/template"
-        }
-        "CronJob" => "/spec/jobTemplate/spec/template",
-        _ => return None,
-    };
-    object.pointer_mut(path)
+    let pointer = template_pointer(object.get("kind")?.as_str()?)?;
+    object.pointer_mut(pointer)
 }
 
 fn as_table(value: &mut Value) -> Option<&mut Map<String, Value>> {
@@ -99,41 +85,6 @@ fn as_table(value: &mut Value) -> Option<&mut Map<String, Value>> {
 
 fn table<'a>(value: &'a mut Value, field: &str) -> Option<&'a mut Map<String, Value>> {
     as_table(value.as_object_mut()?.entry(field).or_insert(Value::Null))
-}
-
-/// Which ConfigMaps and Secrets a pod template names.
-fn references(template: &Value) -> BTreeSet<(String, String)> {
-    let mut found = BTreeSet::new();
-    let mut note = |kind: &str, name: Option<&Value>| {
-        if let Some(name) = name.and_then(Value::as_str) {
-            found.insert((kind.to_owned(), name.to_owned()));
-        }
-    };
-    let list = |value: Option<&Value>| value.and_then(Value::as_array).cloned().unwrap_or_default();
-    let specification = template.get("spec");
-    let specified = |field: &str| list(specification.and_then(|spec| spec.get(field)));
-    for volume in specified("volumes") {
-        note("ConfigMap", volume.pointer("/configMap/name"));
-        note("Secret", volume.pointer("/secret/secretName"));
-        for source in list(volume.pointer("/projected/sources")) {
-            note("ConfigMap", source.pointer("/configMap/name"));
-            note("Secret", source.pointer("/secret/name"));
-        }
-    }
-    let containers = specified("initContainers")
-        .into_iter()
-        .chain(specified("containers"));
-    for container in containers {
-        for source in list(container.get("envFrom")) {
-            note("ConfigMap", source.pointer("/configMapRef/name"));
-            note("Secret", source.pointer("/secretRef/name"));
-        }
-        for variable in list(container.get("env")) {
-            note("ConfigMap", variable.pointer("/valueFrom/configMapKeyRef/name"));
-            note("Secret", variable.pointer("/valueFrom/secretKeyRef/name"));
-        }
-    }
-    found
 }
 
 #[cfg(test)]
@@ -149,7 +100,7 @@ mod tests {
         })
     }
 
-    fn configuration(kind: &str, name: &str, text: &str) -> Value {
+    fn configured(kind: &str, name: &str, text: &str) -> Value {
         json!({"kind": kind, "metadata": {"name": name}, "data": {"key": text}})
     }
 
@@ -178,15 +129,12 @@ mod tests {
             ),
         ];
         for (volumes, containers) in ways {
-            let mut objects = [
-                configuration("ConfigMap", "a", "1"),
-                workload(&volumes, &containers),
-            ];
+            let mut objects = [configured("ConfigMap", "a", "1"), workload(&volumes, &containers)];
             stamp(&mut objects);
             let first = stamps(&objects);
             assert_eq!(first.len(), 1, "{volumes} {containers}");
             assert_eq!(first[0].0, "checksum.baton-olm.dev/configmap-a");
-            objects[0] = configuration("ConfigMap", "a", "2");
+            objects[0] = configured("ConfigMap", "a", "2");
             stamp(&mut objects);
             assert_ne!(stamps(&objects), first, "other content, another stamp");
         }
@@ -195,11 +143,11 @@ mod tests {
     #[test]
     fn what_is_not_of_the_release_or_never_changes_counts_not() {
         let volumes = json!([{"configMap": {"name": "foreign"}}, {"secret": {"secretName": "fixed"}}]);
-        let mut fixed = configuration("Secret", "fixed", "1");
+        let mut fixed = configured("Secret", "fixed", "1");
         fixed["immutable"] = json!(true);
         let before = [
             fixed,
-            configuration("Secret", "unused", "1"),
+            configured("Secret", "unused", "1"),
             workload(&volumes, &json!([])),
         ];
         let mut after = before.clone();

@@ -1,9 +1,12 @@
-//! Which operators run in the cluster, each by a Lease of its own.
+//! Which operators run in the cluster, each by a Lease.
 //!
-//! A Lease says which kinds an operator looks after and which labels it picks. In a pod it belongs to the pod and vanishes
-//! with it, so that it needs no renewal; elsewhere it is renewed, and judged by when that was last seen.
+//! A Lease says which kinds an operator looks after and which labels it picks. Where replicas elect one of them, it is the
+//! Lease of the election: it is renewed anyway, given back at the end, and runs out soon after a crash. Elsewhere it is one of
+//! the operator's own; in a pod it belongs to the pod and vanishes with it, and otherwise it is renewed.
 
-use std::collections::HashMap;
+mod sightings;
+
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -20,6 +23,7 @@ use kube::{Client, ResourceExt as _};
 use tokio::time::Instant;
 
 use crate::routing::Operator;
+use sightings::{Now, Sightings, Sign};
 
 /// The label of the Leases of operators.
 pub const LABEL: &str = "baton-olm.dev/helm-operator";
@@ -27,7 +31,7 @@ pub const LABEL: &str = "baton-olm.dev/helm-operator";
 /// The annotation of such a Lease with what the operator looks after.
 pub const ANNOTATION: &str = "baton-olm.dev/watches";
 
-/// How long an operator outside of a pod counts as running after its last sign.
+/// How long an operator with a Lease of its own counts as running after its last sign, outside of a pod.
 const LASTS: Duration = Duration::from_mins(15);
 
 /// How often it gives one: two failures in a row are survived, and a minute at rest mostly sees none.
@@ -42,58 +46,74 @@ pub struct Roster {
     pub mine: Vec<Operator>,
     namespace: String,
     name: String,
-    others: Mutex<HashMap<String, Sighting>>,
+    /// Whether the Lease is that of an election, which is kept there.
+    is_elected: bool,
+    others: Mutex<Sightings>,
 }
 
-/// What was last seen of another operator.
-struct Sighting {
-    operators: Vec<Operator>,
-    /// Until when it counts as running; none while its pod is there.
-    until: Option<Instant>,
+/// Returns the label and the annotation of a Lease with which an operator says that it runs.
+pub fn marks(mine: &[Operator]) -> (BTreeMap<String, String>, BTreeMap<String, String>) {
+    let watches = serde_json::to_string(mine).unwrap_or_default();
+    (
+        [(LABEL.to_owned(), "true".to_owned())].into(),
+        [(ANNOTATION.to_owned(), watches)].into(),
+    )
 }
 
 impl Roster {
-    /// Makes the roster of an operator that is told from others by `identity`, such as its name in leader election.
-    pub fn new(namespace: &str, identity: &str, mut mine: Vec<Operator>) -> Self {
+    /// Makes the roster of an operator with a Lease of its own, which is told from others by `identity`.
+    pub fn new(namespace: &str, identity: &str, mine: Vec<Operator>) -> Self {
         let mark = digest(&SHA256, identity.as_bytes());
         let mark = hexadecimal(&mark.as_ref()[..6]);
-        let name = format!("baton-helm-operator-{mark}");
+        Self::of(namespace, &format!("baton-helm-operator-{mark}"), false, mine)
+    }
+
+    /// Makes the roster of an operator that holds the Lease of an election; the election puts the [`marks`] on it.
+    pub fn of_election(namespace: &str, lease: &str, mine: Vec<Operator>) -> Self {
+        Self::of(namespace, lease, true, mine)
+    }
+
+    fn of(namespace: &str, name: &str, is_elected: bool, mut mine: Vec<Operator>) -> Self {
         for operator in &mut mine {
             operator.id = format!("{namespace}/{name}");
         }
         Self {
             mine,
             namespace: namespace.to_owned(),
-            name,
+            name: name.to_owned(),
+            is_elected,
             others: Mutex::default(),
         }
     }
 
-    fn others(&self) -> MutexGuard<'_, HashMap<String, Sighting>> {
+    fn others(&self) -> MutexGuard<'_, Sightings> {
         self.others.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the other operators that run now.
     pub fn running(&self) -> Vec<Operator> {
-        let now = Instant::now();
-        let mut others = self.others();
-        others.retain(|_, sighting| sighting.until.is_none_or(|until| until > now));
-        others
-            .values()
-            .flat_map(|sighting| sighting.operators.iter().cloned())
-            .collect()
+        self.others().running(Instant::now())
     }
 
-    /// Keeps the roster true until it is dropped, and calls `changed` when another operator comes, goes or changes.
+    /// Keeps the roster true until it is dropped, and calls `changed` when another operator comes, goes or changes, and when
+    /// one has given no sign for too long.
     ///
     /// `listed` is called once the others are known, or can't be.
     pub async fn keep(&self, client: &Client, changed: impl Fn(), listed: impl FnOnce()) {
         let mut listed = Some(listed);
-        tokio::join!(self.register(client), self.follow(client, &changed, &mut listed));
+        let register = async {
+            if !self.is_elected {
+                self.register(client).await;
+            }
+        };
+        tokio::join!(register, self.follow(client, &changed, &mut listed));
     }
 
     /// Takes the operator off the roster, as it stops.
     pub async fn leave(&self, client: &Client) {
+        if self.is_elected {
+            return;
+        }
         let leases: Api<Lease> = Api::namespaced(client.clone(), &self.namespace);
         if let Err(fault) = leases.delete(&self.name, &DeleteParams::default()).await {
             tracing::debug!(%fault, lease = self.name, "the operator's Lease can't be deleted; it runs out by itself");
@@ -117,13 +137,13 @@ impl Roster {
     }
 
     fn lease(&self, owner: Option<OwnerReference>) -> Lease {
-        let watches = serde_json::to_string(&self.mine).unwrap_or_default();
+        let (labels, annotations) = marks(&self.mine);
         Lease {
             metadata: ObjectMeta {
                 name: Some(self.name.clone()),
                 namespace: Some(self.namespace.clone()),
-                labels: Some([(LABEL.to_owned(), "true".to_owned())].into()),
-                annotations: Some([(ANNOTATION.to_owned(), watches)].into()),
+                labels: Some(labels),
+                annotations: Some(annotations),
                 owner_references: owner.clone().map(|owner| vec![owner]),
                 ..ObjectMeta::default()
             },
@@ -153,12 +173,25 @@ impl Roster {
         };
         let events = watch(leases, watcher::Config::default().labels(LABEL)).default_backoff();
         let mut events = std::pin::pin!(events);
-        let mut seen_in_list: HashMap<String, Sighting> = HashMap::new();
+        let mut listed_now: HashSet<String> = HashSet::new();
         let give_up = tokio::time::sleep(FIRST_LIST);
         let mut give_up = std::pin::pin!(give_up);
         loop {
+            let next_end = self.others().next_end();
+            let runs_out = async {
+                match next_end {
+                    Some(end) => tokio::time::sleep_until(end).await,
+                    None => std::future::pending().await,
+                }
+            };
             let event = tokio::select! {
                 event = events.try_next() => event,
+                () = runs_out => {
+                    if self.others().expire(Instant::now()) {
+                        changed();
+                    }
+                    continue;
+                }
                 () = &mut give_up, if listed.is_some() => {
                     tracing::warn!("the Leases of other operators can't be listed; going on as if there were none");
                     if let Some(listed) = listed.take() {
@@ -167,59 +200,67 @@ impl Roster {
                     continue;
                 }
             };
-            match event {
-                Ok(Some(Event::Init)) => seen_in_list.clear(),
+            let is_news = match event {
+                Ok(Some(Event::Init)) => {
+                    listed_now.clear();
+                    false
+                }
                 Ok(Some(Event::InitApply(lease))) => {
-                    seen_in_list.extend(self.sighting(&lease));
+                    listed_now.insert(id_of(&lease));
+                    self.saw(&lease)
                 }
                 Ok(Some(Event::InitDone)) => {
-                    *self.others() = std::mem::take(&mut seen_in_list);
+                    let are_fewer = self.others().are_all(&listed_now);
                     if let Some(listed) = listed.take() {
                         listed();
                     }
-                    changed();
+                    are_fewer
                 }
-                Ok(Some(Event::Apply(lease))) => {
-                    if let Some((id, sighting)) = self.sighting(&lease) {
-                        let operators = sighting.operators.clone();
-                        let before = self.others().insert(id, sighting);
-                        if before.is_none_or(|before| before.operators != operators) {
-                            changed();
-                        }
-                    }
-                }
-                Ok(Some(Event::Delete(lease))) => {
-                    let id = format!("{}/{}", lease.namespace().unwrap_or_default(), lease.name_any());
-                    if self.others().remove(&id).is_some() {
-                        changed();
-                    }
-                }
+                Ok(Some(Event::Apply(lease))) => self.saw(&lease),
+                Ok(Some(Event::Delete(lease))) => self.others().gone(&id_of(&lease)),
                 Ok(None) => return,
-                Err(fault) => tracing::debug!(%fault, "the watch of operators begins anew"),
+                Err(fault) => {
+                    tracing::debug!(%fault, "the watch of operators begins anew");
+                    false
+                }
+            };
+            if is_news {
+                changed();
             }
         }
     }
 
-    /// Reads the Lease of another operator.
-    fn sighting(&self, lease: &Lease) -> Option<(String, Sighting)> {
-        let (namespace, name) = (lease.namespace().unwrap_or_default(), lease.name_any());
-        if (namespace.as_str(), name.as_str()) == (&self.namespace, &self.name) {
-            return None;
+    /// Notes the Lease of another operator; returns whether others run than before.
+    fn saw(&self, lease: &Lease) -> bool {
+        let id = id_of(lease);
+        if id == format!("{}/{}", self.namespace, self.name) {
+            return false;
         }
-        let id = format!("{namespace}/{name}");
-        let operators = read(&id, lease.annotations().get(ANNOTATION)?)?;
-        let seconds = lease.spec.as_ref().and_then(|spec| spec.lease_duration_seconds);
-        let until = seconds
-            .and_then(|seconds| u64::try_from(seconds).ok())
-            // One that was left behind long ago must not count from now on.
-            .map(|seconds| {
-                let renewed = lease.spec.as_ref().and_then(|spec| spec.renew_time.as_ref());
-                let age = renewed.map_or(0, |time| jiff::Timestamp::now().as_second() - time.0.as_second());
-                let left = seconds.saturating_sub(u64::try_from(age).unwrap_or_default());
-                Instant::now() + Duration::from_secs(left.min(LASTS.as_secs()))
-            });
-        Some((id, Sighting { operators, until }))
+        let mut others = self.others();
+        match sign(id.clone(), lease) {
+            Some(sign) => others.saw(sign, Now::read()),
+            None => others.gone(&id),
+        }
     }
+}
+
+fn id_of(lease: &Lease) -> String {
+    format!("{}/{}", lease.namespace().unwrap_or_default(), lease.name_any())
+}
+
+/// Reads the Lease of an operator; none if it isn't one.
+fn sign(id: String, lease: &Lease) -> Option<Sign> {
+    let operators = read(&id, lease.annotations().get(ANNOTATION)?)?;
+    let spec = lease.spec.clone().unwrap_or_default();
+    let seconds = spec.lease_duration_seconds;
+    let lasts = seconds.and_then(|seconds| u64::try_from(seconds).ok());
+    Some(Sign {
+        id,
+        operators,
+        is_held: spec.holder_identity.is_some_and(|holder| !holder.is_empty()),
+        lasts: lasts.map(|seconds| Duration::from_secs(seconds).min(LASTS)),
+        renewed: spec.renew_time.map(|MicroTime(time)| time),
+    })
 }
 
 /// Reads what an operator looks after from the annotation of its Lease, once for each kind; none if it can't be read.

@@ -158,10 +158,21 @@ fn seconds(time: Timestamp) -> String {
 /// What was found otherwise than the chart has it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Drift {
-    /// The fields that were set back, object by object.
+    /// The fields that were set back now, object by object; what is said of earlier ones stays where there are none.
     pub repaired: Vec<String>,
     /// The fields that are left to others, and to whom.
     pub left: Vec<String>,
+}
+
+impl Drift {
+    /// Reads what a status says is left to others.
+    pub fn left(status: &Value) -> Vec<String> {
+        let lines = status.pointer("/drift/left").and_then(Value::as_array);
+        let lines = lines.into_iter().flatten();
+        lines
+            .filter_map(|line| line.as_str().map(str::to_owned))
+            .collect()
+    }
 }
 
 /// What becomes of the next try in the status.
@@ -214,7 +225,7 @@ impl StatusChange {
         self
     }
 
-    /// Names the fields that were found changed; none is no drift.
+    /// Names the fields that were found changed.
     pub fn drift(&mut self, drift: Drift) -> &mut Self {
         self.drift = Some(drift);
         self
@@ -276,17 +287,20 @@ impl StatusChange {
         match &self.drift {
             None => {}
             Some(Drift { repaired, left }) => {
-                let mut report = Map::new();
+                let mut report = match after.remove("drift") {
+                    Some(Value::Object(report)) => report,
+                    _ => Map::new(),
+                };
                 if !repaired.is_empty() {
                     report.insert("repairedAt".to_owned(), json!(seconds(now)));
                     report.insert("fields".to_owned(), json!(repaired));
                 }
-                if !left.is_empty() {
+                if left.is_empty() {
+                    report.remove("left");
+                } else {
                     report.insert("left".to_owned(), json!(left));
                 }
-                if report.is_empty() {
-                    after.remove("drift");
-                } else {
+                if !report.is_empty() {
                     after.insert("drift".to_owned(), Value::Object(report));
                 }
             }

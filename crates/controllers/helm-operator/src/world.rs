@@ -96,11 +96,20 @@ struct State {
     at_work: Mutex<HashMap<Key, AtWork>>,
     /// Why the last try to make a resource true failed.
     failures: Mutex<HashMap<Key, Cause>>,
-    /// Since when nobody looks after a resource.
-    alone: Mutex<HashMap<Key, Instant>>,
+    /// Since when there is something to say of who looks after a resource, unless it passes.
+    passing: Mutex<HashMap<Key, (Passing, Instant)>>,
     revisions: Mutex<HashMap<ReleaseId, Vec<Revision>>>,
     settled: Mutex<HashMap<Key, Settled>>,
     drifted: Mutex<HashMap<Key, BTreeSet<ObjectId>>>,
+}
+
+/// Something about who looks after a resource that mostly passes, as while operators start or are replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Passing {
+    /// Nobody does.
+    Alone,
+    /// A newer operator does, though this one picks it too.
+    Outranked,
 }
 
 /// A look that is under way.
@@ -284,15 +293,19 @@ impl World {
         }
     }
 
-    /// Notes that nobody looks after a resource; returns for how long that has been so.
-    pub fn alone_for(&self, key: &Key) -> Duration {
-        let mut alone = lock(&self.state.alone);
-        alone.entry(key.clone()).or_insert_with(Instant::now).elapsed()
-    }
-
-    /// Notes that somebody looks after a resource.
-    pub fn not_alone(&self, key: &Key) {
-        lock(&self.state.alone).remove(key);
+    /// Notes what there is to say of who looks after a resource, if anything; returns for how long that has been so.
+    pub fn has_been(&self, key: &Key, passing: Option<Passing>) -> Duration {
+        let mut known = lock(&self.state.passing);
+        let Some(passing) = passing else {
+            known.remove(key);
+            return Duration::ZERO;
+        };
+        let now = Instant::now();
+        let (what, since) = known.entry(key.clone()).or_insert((passing, now));
+        if *what != passing {
+            (*what, *since) = (passing, now);
+        }
+        since.elapsed()
     }
 
     /// Notes why the last try to make a resource true failed; nothing if it didn't.
@@ -348,7 +361,7 @@ impl World {
         lock(&self.state.resources).remove(key);
         self.note_failure(key, None);
         self.forget_tries(key);
-        self.not_alone(key);
+        self.has_been(key, None);
         self.tell_worker(key, None);
         self.metrics.resource_gone(key);
     }

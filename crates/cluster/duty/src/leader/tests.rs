@@ -214,3 +214,52 @@ async fn who_leads_gives_up_before_others_may_take_the_lease() {
     assert_eq!(server.holder(), "me");
     assert!(!fence.holds());
 }
+
+#[tokio::test]
+async fn a_lease_says_of_its_holder_what_it_was_told_as_long_as_it_is_held() {
+    let server = Server::new();
+    let marks = |version: &str| BTreeMap::from([("example.com/version".to_owned(), version.to_owned())]);
+    let marked = || {
+        let lease = server.lease.lock().unwrap_or_else(PoisonError::into_inner);
+        let metadata = lease.as_ref().map(|lease| lease["metadata"].clone());
+        let metadata = metadata.unwrap_or_default();
+        let of = |map: &str| metadata[map]["example.com/version"].as_str().map(str::to_owned);
+        (of("labels"), of("annotations"))
+    };
+    for version in ["1", "2"] {
+        let (fence, client) = (Fence::closed(), server.client());
+        let tenure = Tenure {
+            labels: marks(version),
+            annotations: marks(version),
+            ..tenure(version)
+        };
+        assert_eq!(*tenure.holder.borrow(), None);
+        let led = lead(&client, &tenure, &fence, async |_| {
+            let held = (marked(), tenure.holder.borrow().clone());
+            let version = Some(version.to_owned());
+            assert_eq!(held, ((version.clone(), version.clone()), version));
+        });
+        assert_eq!(led.await, Some(()));
+        assert_eq!(marked(), (None, None));
+    }
+}
+
+#[tokio::test]
+async fn who_waits_says_for_whom() {
+    let server = Server::new();
+    server
+        .lease
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .replace(json!({
+            "metadata": {"name": "test.example.com", "resourceVersion": "1"},
+            "spec": {"holderIdentity": "another", "leaseDurationSeconds": 3600},
+        }));
+    let (fence, tenure, client) = (Fence::closed(), tenure("me"), server.client());
+    let mut holder = tenure.holder.subscribe();
+    let seen = tokio::select! {
+        _ = lead(&client, &tenure, &fence, async |_| ()) => None,
+        seen = holder.wait_for(Option::is_some) => seen.ok().and_then(|seen| seen.clone()),
+    };
+    assert_eq!(seen.as_deref(), Some("another"));
+}

@@ -184,6 +184,7 @@ impl Look<'_> {
         match releases.upgrade(standing, wanted.prepared, drifted).await {
             Ok(outcome) => {
                 self.announce_overrides().await;
+                self.say_scaled(&mut change, &outcome.written).await;
                 self.finish(change, &outcome, &objects, wanted.looked_at_cluster)
                     .await
             }

@@ -35,7 +35,7 @@ impl Look<'_> {
         let repaired = releases.repair(wanted.prepared.documents(), only).await;
         match repaired {
             Ok(repaired) => {
-                self.say_drift(&mut change, &repaired).await;
+                self.say_drift(&mut change, &repaired, only).await;
                 let outcome = Outcome {
                     record: standing.last,
                     written: repaired.written,
@@ -87,7 +87,7 @@ impl Look<'_> {
         let mut change = StatusChange::default();
         match releases.repair(&documents, Some(&drifted)).await {
             Ok(repaired) => {
-                self.say_drift(&mut change, &repaired).await;
+                self.say_drift(&mut change, &repaired, Some(&drifted)).await;
                 self.world.dependents.left(&left(&repaired.written));
                 change
                     .say(Statement::plain(Aspect::Irreconcilable, ConditionStatus::False))

@@ -1,8 +1,10 @@
 //! What the status and events say of a look.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use api::condition::ConditionStatus;
+use apply::object::ObjectId;
 use chart::schema::SchemaViolation;
 use duty::events::{Announcement, Telling};
 use jiff::Timestamp;
@@ -10,6 +12,7 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use release::actions::Repaired;
 use release::failure::{Cause, Failure};
 use release::records::Record;
+use release::writing::Written;
 use tokio::time::Instant;
 
 use super::repairing::left;
@@ -25,24 +28,52 @@ use crate::writing::{self, WriteError};
 /// How long nobody may look after a resource before that is said: operators start and are replaced one after the other.
 const HERALD_PAUSE: Duration = Duration::from_secs(3);
 
+/// How long two operators may pick a resource before that is said: at an upgrade the older one goes soon after the newer one
+/// has taken its resources over.
+const OUTRANKED_PAUSE: Duration = Duration::from_secs(10);
+
 impl Look<'_> {
-    pub(super) async fn as_herald(&self, message: String) -> Again {
+    /// Nobody has looked after the resource for a time.
+    pub(super) async fn as_herald(&self, message: String, has_been: Duration) -> Again {
         self.world.let_go(self.key);
-        let pause = HERALD_PAUSE.saturating_sub(self.world.alone_for(self.key));
+        let pause = HERALD_PAUSE.saturating_sub(has_been);
         if !pause.is_zero() {
             return Again::After(pause);
         }
         let mut change = StatusChange::default();
-        change.say(Statement::new(
-            Aspect::Selected,
-            ConditionStatus::False,
-            "NotSelected",
-            message.clone(),
-        ));
+        change
+            .say(Statement::new(
+                Aspect::Selected,
+                ConditionStatus::False,
+                "NotSelected",
+                message.clone(),
+            ))
+            .say(Statement::new(
+                Aspect::Ready,
+                ConditionStatus::Unknown,
+                "NotSelected",
+                "no running operator looks after this resource, so that nobody knows whether it works",
+            ));
         let announcement = Announcement::warning("NotSelected", message);
         self.announce_once(&announcement).await;
         self.write_status(self.resource, &change, Again::WhenChanged)
             .await
+    }
+
+    /// A newer operator has looked after the resource for a time.
+    pub(super) async fn as_outranked(&self, by: &str, has_been: Duration) -> Again {
+        self.world.let_go(self.key);
+        self.world.forget_tries(self.key);
+        let pause = OUTRANKED_PAUSE.saturating_sub(has_been);
+        if !pause.is_zero() {
+            return Again::After(pause);
+        }
+        let announcement = Announcement::warning(
+            "AlsoSelected",
+            format!("another operator picks this resource too and looks after it: {by}"),
+        );
+        self.announce_once(&announcement).await;
+        Again::WhenChanged
     }
 
     pub(super) async fn pause(&self) -> Again {
@@ -145,22 +176,50 @@ impl Look<'_> {
         }
     }
 
-    pub(super) async fn say_drift(&self, change: &mut StatusChange, repaired: &Repaired) {
-        let drift = Drift {
-            repaired: drift_report::fields(&repaired.changes),
-            left: drift_report::left(&repaired.scaled),
-        };
-        if !drift.repaired.is_empty() {
-            let message = format!("changed by others and set back: {}", drift.repaired.join("; "));
+    /// Says what a comparison of objects – of all, if none are named – found otherwise than the release has it.
+    pub(super) async fn say_drift(
+        &self,
+        change: &mut StatusChange,
+        repaired: &Repaired,
+        looked_at: Option<&BTreeSet<ObjectId>>,
+    ) {
+        let fields = drift_report::fields(&repaired.changes);
+        if !fields.is_empty() {
+            let message = format!("changed by others and set back: {}", fields.join("; "));
             self.announce(&Announcement::normal("DriftRepaired", message))
                 .await;
         }
-        if !drift.left.is_empty() {
-            self.announce_once(&Announcement::normal("LeftToOthers", drift.left.join("; ")))
+        self.say_what_is_left(change, fields, looked_at, &repaired.scaled)
+            .await;
+    }
+
+    /// Says of the objects that an upgrade wrote whose number of replicas is left to others.
+    pub(super) async fn say_scaled(&self, change: &mut StatusChange, written: &[Written]) {
+        let looked_at: BTreeSet<ObjectId> = written.iter().map(|written| written.id.clone()).collect();
+        let scaled: Vec<(ObjectId, String)> = written
+            .iter()
+            .filter_map(|written| Some((written.id.clone(), written.scaled_by.clone()?)))
+            .collect();
+        self.say_what_is_left(change, Vec::new(), Some(&looked_at), &scaled)
+            .await;
+    }
+
+    async fn say_what_is_left(
+        &self,
+        change: &mut StatusChange,
+        repaired: Vec<String>,
+        looked_at: Option<&BTreeSet<ObjectId>>,
+        scaled: &[(ObjectId, String)],
+    ) {
+        if !scaled.is_empty() {
+            let words = drift_report::left(scaled).join("; ");
+            self.announce_once(&Announcement::normal("LeftToOthers", words))
                 .await;
         }
-        if !(drift.repaired.is_empty() && drift.left.is_empty()) {
-            change.drift(drift);
+        let before = Drift::left(&self.resource.status.open());
+        let left = drift_report::left_by_now(&before, looked_at, scaled);
+        if !repaired.is_empty() || left != before {
+            change.drift(Drift { repaired, left });
         }
     }
 
@@ -212,6 +271,20 @@ impl Look<'_> {
             let announcement = Announcement::warning("ValueOverridden", message);
             self.announce(&announcement).await;
         }
+    }
+
+    /// Waits for the next try. What is there may begin or cease to work meanwhile, and that is said all the same.
+    pub(super) async fn wait_for_next_try(&self, rest: Duration) -> Again {
+        if !self.resource.is_deleted && self.world.dependents.holds(self.key) {
+            let mut change = StatusChange::default();
+            self.say_readiness(&mut change);
+            if let Err(fault) = writing::write_status(self.world, self.key, self.resource, &change).await
+                && !fault.is_not_found()
+            {
+                self.failed_write(&fault);
+            }
+        }
+        Again::After(rest)
     }
 
     /// Writes what is said of a look that didn't fail.

@@ -101,6 +101,22 @@ async fn who_scales_keeps_the_number_until_another_one_is_asked_for() {
         })
         .await;
     assert_eq!(deployment["spec"]["replicas"], 4);
+    world
+        .until("Stack", "a", |stack| {
+            let drift = &stack["status"]["drift"];
+            drift["fields"].is_array() && drift["left"] == json!([words])
+        })
+        .await;
+    // What else is set back changes nothing of that.
+    world
+        .edit("ConfigMap", "a-config", json!({"data": {"message": "changed"}}))
+        .await;
+    world
+        .until("Stack", "a", |stack| {
+            let drift = &stack["status"]["drift"];
+            drift["fields"] == json!(["ConfigMap a-config: data.message"]) && drift["left"] == json!([words])
+        })
+        .await;
 
     // An upgrade leaves the number alone, unless it is about the number.
     world
@@ -116,6 +132,11 @@ async fn who_scales_keeps_the_number_until_another_one_is_asked_for() {
     world
         .until("Deployment", "a-web", |deployment| {
             deployment["spec"]["replicas"] == 2
+        })
+        .await;
+    world
+        .until("Stack", "a", |stack| {
+            stack["status"]["drift"].get("left").is_none()
         })
         .await;
 }

@@ -119,6 +119,25 @@ async fn an_upgrade_that_the_server_refuses_leaves_what_worked_in_the_history() 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whether_it_works_is_said_while_a_try_waits() {
+    let mut world = World::new().await;
+    world.start(&Settings::default());
+    world.stack("a", "v1", json!({})).await;
+    world.ready("a").await;
+    world.edit("Stack", "a", json!({"spec": {"replicas": -1}})).await;
+    let stack = until_attempt(&world, 4).await;
+    assert!(is_true(&stack, "Ready"), "{stack}");
+    let pods = world.list("Pod").await;
+    let pod = pods[0]["metadata"]["name"].as_str().expect("a name");
+    let unready = json!({"metadata": {"annotations": {"stage.baton.dev/simulate": "unready"}}});
+    world.edit("Pod", pod, unready).await;
+    let stack = world
+        .until("Stack", "a", |stack| says(stack, "Ready", "False", "Waiting"))
+        .await;
+    assert!(is_true(&stack, "Retrying"), "{stack}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_new_process_counts_on_and_a_new_chart_begins_anew() {
     let mut world = World::new().await;
     world.start(&Settings::default());

@@ -101,6 +101,65 @@ async fn a_resource_that_nobody_looks_after_is_told_so_by_the_newest() {
     assert_eq!(message(&stack, "Selected"), "");
 }
 
+/// Waits until a Stack says that nobody looks after it, and nothing of whether it works; returns the words.
+async fn until_alone(world: &World, name: &str) -> String {
+    let stack = world
+        .until("Stack", name, |stack| {
+            says(stack, "Selected", "False", "NotSelected") && says(stack, "Ready", "Unknown", "NotSelected")
+        })
+        .await;
+    let words = message(&stack, "Selected");
+    assert_eq!(world.told(name, "NotSelected").await, words);
+    words
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_resource_whose_operator_is_taken_away_is_told_so_until_one_comes() {
+    let mut world = World::new().await;
+    world.start(&ONE);
+    world.start(&TWO);
+    world.stack("two", "v2", json!({})).await;
+    world.stack("a", "v1", json!({})).await;
+    world.ready("two").await;
+    world.ready("a").await;
+    world.stop("one").await;
+    assert_eq!(
+        until_alone(&world, "a").await,
+        "no running operator looks after this resource: it has operatorVersion=v1; running operators look after \
+         operatorVersion=v2 (stack 2.0.0); set the label of one of them"
+    );
+    world.delete("ConfigMap", "a-config").await;
+    world.start(&ONE);
+    world.until("ConfigMap", "a-config", |_| true).await;
+    let stack = world.ready("a").await;
+    assert_eq!(message(&stack, "Selected"), "");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_operator_that_gives_no_sign_any_more_does_not_run() {
+    let mut world = World::new().await;
+    let watches = json!([{"group": "example.com", "kind": "Stack", "chart": "stack", "version": "0.9.0",
+        "selector": {"matchLabels": {"operatorVersion": "v0"}}}]);
+    let now = jiff::Timestamp::now()
+        .strftime("%Y-%m-%dT%H:%M:%S.%6fZ")
+        .to_string();
+    world
+        .create(json!({
+            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": {"name": "silent", "labels": {"baton-olm.dev/helm-operator": "true"},
+                "annotations": {"baton-olm.dev/watches": watches.to_string()}},
+            "spec": {"holderIdentity": "crashed", "leaseDurationSeconds": 2, "renewTime": now},
+        }))
+        .await;
+    world.start(&TWO);
+    world.stack("a", "v0", json!({})).await;
+    assert_eq!(
+        until_alone(&world, "a").await,
+        "no running operator looks after this resource: it has operatorVersion=v0; running operators look after \
+         operatorVersion=v2 (stack 2.0.0); set the label of one of them"
+    );
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_two_operators_that_pick_a_resource_the_newer_has_it() {
     let mut world = World::new().await;

@@ -231,6 +231,7 @@ impl World {
             "Pod" => ("", "pods"),
             "Event" => ("", "events"),
             "Namespace" => ("", "namespaces"),
+            "Lease" => ("coordination.k8s.io", "leases"),
             other => panic!("the kind {other} is not known to the tests"),
         };
         let resource = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, "v1", kind), plural);

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::options::{Names, Options};
 use super::project::Project;
-use super::watches::{OPERATOR_VERSION_LABEL, Watch};
+use super::watches::Watch;
 
 /// The container that the operator runs in.
 const CONTAINER: &str = "manager";
@@ -25,7 +25,7 @@ fn labels(names: &Names) -> Map<String, Value> {
 }
 
 /// The entry of the install strategy: the operator's Deployment, the author's where there is one.
-pub(super) fn deployment(project: &Project, options: &Options, names: &Names, watches: &[Watch]) -> Value {
+pub(super) fn deployment(project: &Project, options: &Options, names: &Names) -> Value {
     let written = project
         .deployment
         .as_ref()
@@ -52,7 +52,7 @@ pub(super) fn deployment(project: &Project, options: &Options, names: &Names, wa
             .position(|container| container.get("name").and_then(Value::as_str) == Some(CONTAINER))
             .unwrap_or(0);
         if let Some(container) = containers.get_mut(index) {
-            complete(container, options, names, watches);
+            complete(container, options, names);
         }
     }
     json!({
@@ -77,11 +77,7 @@ fn usual() -> Value {
                         "initialDelaySeconds": 15,
                         "periodSeconds": 20,
                     },
-                    "readinessProbe": {
-                        "httpGet": {"path": "/readyz", "port": HEALTH_PORT},
-                        "initialDelaySeconds": 5,
-                        "periodSeconds": 10,
-                    },
+                    "readinessProbe": readiness_probe(HEALTH_PORT),
                     "resources": {
                         "limits": {"cpu": "500m", "memory": "256Mi"},
                         "requests": {"cpu": "10m", "memory": "64Mi"},
@@ -102,8 +98,28 @@ fn usual() -> Value {
     })
 }
 
+/// Asks whether this version looks after resources. It is asked often: who upgrades the operator waits for the answer.
+fn readiness_probe(port: u16) -> Value {
+    json!({"httpGet": {"path": "/readyz", "port": port}, "periodSeconds": 2})
+}
+
+/// Returns the port at which flags have the operator say how it is; none if it says so nowhere, or only to itself.
+fn health_port(arguments: &[String]) -> Option<u16> {
+    let flag = "--health-probe-bind-address";
+    let mut after = arguments
+        .iter()
+        .skip_while(|argument| !argument.starts_with(flag));
+    let address = match after.next()?.strip_prefix(flag)?.strip_prefix('=') {
+        Some(address) => address,
+        None => after.next()?,
+    };
+    let (host, port) = address.rsplit_once(':')?;
+    let is_everywhere = matches!(host, "" | "0.0.0.0" | "[::]");
+    is_everywhere.then(|| port.parse().ok()).flatten()
+}
+
 /// Gives the operator's container its image, its flags as far as they are missing, and its namespaces.
-fn complete(container: &mut Value, options: &Options, names: &Names, watches: &[Watch]) {
+fn complete(container: &mut Value, options: &Options, names: &Names) {
     set(container, &["image"], options.image.clone().into());
     let mut arguments: Vec<String> = container
         .get("args")
@@ -117,7 +133,9 @@ fn complete(container: &mut Value, options: &Options, names: &Names, watches: &[
         "--metrics-secure".to_owned(),
         format!("--metrics-bind-address=:{METRICS_PORT}"),
         "--leader-elect".to_owned(),
-        format!("--leader-election-id={}", election(names, watches)),
+        // Each version has a Lease of its own: the new one must work before the old one is taken away, and whose a resource is
+        // follows from its label and their versions.
+        format!("--leader-election-id={}", names.election()),
         format!("--health-probe-bind-address=:{HEALTH_PORT}"),
     ];
     for argument in wanted {
@@ -126,6 +144,11 @@ fn complete(container: &mut Value, options: &Options, names: &Names, watches: &[
         if !arguments.iter().any(given) {
             arguments.push(argument);
         }
+    }
+    if container.get("readinessProbe").is_none()
+        && let Some(port) = health_port(&arguments)
+    {
+        set(container, &["readinessProbe"], readiness_probe(port));
     }
     set(container, &["args"], json!(arguments));
     let mut environment: Vec<Value> = container
@@ -139,22 +162,6 @@ fn complete(container: &mut Value, options: &Options, names: &Names, watches: &[
         "valueFrom": {"fieldRef": {"fieldPath": "metadata.annotations['olm.targetNamespaces']"}},
     }));
     set(container, &["env"], Value::Array(environment));
-}
-
-/// The name of the lease. Versions of the operator that look after the same custom resources share it, so that
-/// during an upgrade only one of them does.
-fn election(names: &Names, watches: &[Watch]) -> String {
-    let label = watches
-        .iter()
-        .find_map(|watch| watch.match_labels.get(OPERATOR_VERSION_LABEL)?.as_str());
-    match label {
-        Some(label) => format!(
-            "{}-{}",
-            names.package,
-            label.replace(['.', '+', '_'], "-").to_lowercase()
-        ),
-        None => names.package.clone(),
-    }
 }
 
 /// The Service through which metrics are read.
@@ -231,5 +238,33 @@ fn merge(target: &mut Value, path: &[&str], values: &Map<String, Value>) {
         let mut full = path.to_vec();
         full.push(key);
         set(target, &full, value.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_operator_is_asked_where_it_says_how_it_is() {
+        for (arguments, expected) in [
+            (
+                &["--leader-elect", "--health-probe-bind-address=:8081"][..],
+                Some(8081),
+            ),
+            (
+                &["--health-probe-bind-address", "0.0.0.0:9000", "--leader-elect"],
+                Some(9000),
+            ),
+            (&["--health-probe-bind-address=[::]:9000"], Some(9000)),
+            (&["--health-probe-bind-address=127.0.0.1:9000"], None),
+            (&["--health-probe-bind-address=0"], None),
+            (&["--health-probe-bind-address"], None),
+            (&["--health-probe-bind-address=:http"], None),
+            (&["--leader-elect"], None),
+        ] {
+            let arguments: Vec<String> = arguments.iter().map(|text| (*text).to_owned()).collect();
+            assert_eq!(health_port(&arguments), expected, "{arguments:?}");
+        }
     }
 }

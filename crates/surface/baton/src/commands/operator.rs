@@ -1,5 +1,6 @@
 //! `baton operator`: a Helm operator, in place of the Operator Framework's helm-operator.
 
+mod readiness;
 mod serving;
 
 use std::io::IsTerminal as _;
@@ -9,9 +10,10 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use duty::fence::Fence;
+use duty::leader::Tenure;
 use helm_operator::blueprint::Blueprint;
 use helm_operator::controller::Controller;
-use helm_operator::roster::Roster;
+use helm_operator::roster::{self, Roster};
 use helm_operator::routing::Operator as RunningOperator;
 use helm_operator::watches;
 use helm_operator::world::Making;
@@ -24,6 +26,7 @@ use crate::runtime;
 use crate::startup_code;
 use crate::tenure;
 use crate::terminal::Terminal;
+use readiness::Readiness;
 
 /// Who owns the fields of what the operator makes: the name that the real one has, so that both can follow each other.
 const FIELD_MANAGER: &str = "helm-operator";
@@ -212,6 +215,13 @@ impl Run {
         let lease = self.leader_election_id.as_deref().unwrap_or(&identity);
         let place = self.leader_election_namespace.as_deref().unwrap_or(&namespace);
         let tenure = tenure::of(place, &lease_name(lease), LEASE_LASTS);
+        // Whoever leads is known by the Lease for which it was elected.
+        let (labels, annotations) = roster::marks(&mine);
+        let tenure = Tenure {
+            labels,
+            annotations,
+            ..tenure
+        };
         let guarded = if is_elected {
             connection.guarded(&fence, tenure.settles_within())?
         } else {
@@ -223,7 +233,11 @@ impl Run {
                     client: guarded.clone(),
                     manager: FIELD_MANAGER.to_owned(),
                     blueprints: blueprints.clone(),
-                    roster: Roster::new(&namespace, &identity, mine.clone()),
+                    roster: if is_elected {
+                        Roster::of_election(&tenure.namespace, &tenure.lease, mine.clone())
+                    } else {
+                        Roster::new(&namespace, &identity, mine.clone())
+                    },
                     namespaces: namespaces.clone(),
                     reconcile_period: self.reconcile_period,
                     suppress_override_values: self.suppress_override_values,
@@ -235,7 +249,10 @@ impl Run {
         let controller = make_controller();
         let metrics = TermMetrics::new(controller.metrics());
         let told = metrics.clone();
-        let serving = serving::start(&self, &client, move || told.text()).await?;
+        let leads = watch::Sender::new(!is_elected);
+        let readiness = Readiness::new(&tenure, leads.subscribe(), controller.watches_are_read());
+        let asked = readiness.clone();
+        let serving = serving::start(&self, &client, move || told.text(), move || asked.answer()).await?;
         if let Some(address) = &serving.metrics_address {
             terminal.remark(format!("metrics are served at {address}"));
         }
@@ -247,10 +264,10 @@ impl Run {
             say_stop.send_replace(true);
         });
         if is_elected {
-            let (leads, _) = watch::channel(false);
             let work = |over| {
                 let controller = make_controller();
                 metrics.replace(controller.metrics());
+                readiness.follow(controller.watches_are_read());
                 Box::pin(async move { controller.run(becomes_true(over)).await })
             };
             leadership::hold(&client, &tenure, &fence, &leads, &stopped, work).await;
@@ -277,7 +294,8 @@ impl Run {
             .unwrap_or_else(|| client.default_namespace().to_owned())
     }
 
-    /// What tells this operator from others: its Lease, the older variable, or what it watches.
+    /// What tells this operator from others, and from its other versions: its Lease, the older variable, or what it watches
+    /// with which chart.
     fn identity(&self, blueprints: &[Arc<Blueprint>]) -> String {
         let from_environment = || {
             std::env::var("OPERATOR_NAME")
@@ -293,8 +311,10 @@ impl Run {
                     .map(|blueprint| {
                         let selector = serde_json::to_string(&blueprint.watch.selector).unwrap_or_default();
                         format!(
-                            "{} {} {selector}",
-                            blueprint.watch.kind, blueprint.chart.metadata.name
+                            "{} {} {} {selector}",
+                            blueprint.watch.kind,
+                            blueprint.chart.metadata.name,
+                            blueprint.version()
                         )
                     })
                     .collect();

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::http::StatusCode;
 use axum::routing::get;
 use kube::Client;
 use tokio::net::{TcpListener, TcpSocket};
@@ -38,6 +39,7 @@ pub(super) async fn start(
     run: &Run,
     client: &Client,
     metrics: impl Fn() -> String + Send + Sync + 'static,
+    readiness: impl Fn() -> Result<String, String> + Clone + Send + Sync + 'static,
 ) -> Result<Serving, Failure> {
     let mut served = Vec::new();
     let mut metrics_address = None;
@@ -62,9 +64,16 @@ pub(super) async fn start(
         });
     }
     if let Some(listener) = bind("--health-probe-bind-address", &run.health_probe_bind_address).await? {
+        let answer = async move || match readiness() {
+            Ok(reason) => (StatusCode::OK, format!("ok: {reason}\n")),
+            Err(reason) => (
+                StatusCode::INTERNAL_SERVER_ERROR,
+                format!("not ready: {reason}\n"),
+            ),
+        };
         let router = Router::new()
             .route("/healthz", get(async || "ok"))
-            .route("/readyz", get(async || "ok"));
+            .route("/readyz", get(answer));
         served.push(ServedRouter::start(listener, router));
     }
     Ok(Serving {
