@@ -10,6 +10,17 @@
     state.classList.toggle("lost", isLost);
   };
 
+  // Where the pages are stands in the address; whoever leaves it out is led back there by the locked page. Unlike a cookie,
+  // this is kept for this port alone.
+  const place = /^(\/~[\w-]+)\//.exec(window.location.pathname);
+  if (place) {
+    try {
+      window.localStorage.setItem("baton-place", place[1]);
+    } catch {
+      // Then the address is written in full.
+    }
+  }
+
   // A page that names its subjects is told when one of them changes, and asks for itself again.
   if (body.dataset.changes && window.EventSource) {
     const changes = new EventSource(body.dataset.changes);

@@ -131,7 +131,7 @@ pub(crate) async fn theme(visit: Visit) -> Response {
 }
 
 /// Whether a place is one of the console's own, whatever browsers make of slashes.
-fn is_own_place(place: &str) -> bool {
+pub(crate) fn is_own_place(place: &str) -> bool {
     let is_plain = place.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
     is_plain && place.starts_with('/') && !place.starts_with("//")
 }

@@ -17,6 +17,10 @@ pub(crate) async fn file(Path(name): Path<String>) -> Result<Response, Fault> {
             "text/javascript; charset=utf-8",
             include_str!("../assets/console.js"),
         ),
+        "door.js" => (
+            "text/javascript; charset=utf-8",
+            include_str!("../assets/door.js"),
+        ),
         // Of htmx, under the Zero-Clause BSD licence, which is served beside it.
         "htmx.min.js" => (
             "text/javascript; charset=utf-8",

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Extension;
 use axum::extract::State;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
@@ -20,9 +21,11 @@ use tokio::sync::broadcast::error::RecvError;
 
 use crate::console::Console;
 use crate::fault::Fault;
+use crate::lately::STILL_NEW;
 use crate::page::Visit;
-use crate::releases::{OWNED_BY_HELM, STILL_NEW};
-use crate::resources::ResourceName;
+use crate::releases::OWNED_BY_HELM;
+use crate::resources::{ResourceName, troubles};
+use crate::sessions::Visitor;
 
 /// How many pages may follow the cluster at the same time: a person has a few tabs, and each may have its own watch.
 pub(crate) const MOST_STREAMS: usize = 64;
@@ -71,6 +74,8 @@ pub(crate) enum Subject {
     Releases(Option<(String, String)>),
     /// One custom resource.
     Resource(ResourceName),
+    /// The custom resources of all Helm operators, as far as somebody must look at them.
+    Troubles,
 }
 
 impl Subject {
@@ -89,6 +94,7 @@ impl Subject {
             ["events", kind, namespace, name] => {
                 Self::Topic(Topic::Events, Some(format!("{kind}/{namespace}/{name}")))
             }
+            ["troubles"] => Self::Troubles,
             ["releases"] => Self::Releases(None),
             ["releases", namespace, name] => Self::Releases(Some((owned(namespace), owned(name)))),
             ["resources", group, version, kind, namespace, name] => {
@@ -103,13 +109,17 @@ impl Subject {
             Self::Topic(topic, name) => {
                 *topic == notice.topic && name.as_ref().is_none_or(|name| *name == notice.name)
             }
-            Self::Releases(_) | Self::Resource(_) => false,
+            Self::Releases(_) | Self::Resource(_) | Self::Troubles => false,
         }
     }
 }
 
 /// Tells a page whenever one of its subjects changes.
-pub(crate) async fn stream(State(console): State<Arc<Console>>, visit: Visit) -> Result<Response, Fault> {
+pub(crate) async fn stream(
+    State(console): State<Arc<Console>>,
+    Extension(visitor): Extension<Visitor>,
+    visit: Visit,
+) -> Result<Response, Fault> {
     let mut subjects = Vec::new();
     for text in visit.parameters.all("about").take(MOST_SUBJECTS + 1) {
         let subject = Subject::read(text)
@@ -137,12 +147,21 @@ pub(crate) async fn stream(State(console): State<Arc<Console>>, visit: Visit) ->
             Subject::Topic(..) => {}
             Subject::Releases(only) => sources.push(releases(&console, only.as_ref())),
             Subject::Resource(name) => sources.push(name.changes(&console.client).await?),
+            Subject::Troubles => {
+                let survey = console.survey().await;
+                let changes = troubles::changes(&console.client, survey.as_deref()).await;
+                // As for releases: what is shown may be what was known a moment before the change.
+                sources.extend(changes.into_iter().map(|changes| echoed(changes, STILL_NEW)));
+            }
         }
     }
     let mut stopped = console.stopped.subscribe();
     let end = async move {
-        // The console is gone when nobody can say so any more.
-        let _ = stopped.wait_for(|stopped| *stopped).await;
+        tokio::select! {
+            // The console is gone when nobody can say so any more.
+            _ = stopped.wait_for(|stopped| *stopped) => {}
+            () = visitor.ended() => {}
+        }
     };
     let changes = gathered(stream::select_all(sources))
         .map(move |()| {

@@ -19,7 +19,10 @@ const BAD_NEWS: [&str; 7] = [
 ];
 
 /// Conditions that say, when they hold, that something is under way.
-const UNDER_WAY: [&str; 2] = ["Pending", "Unpacking"];
+const UNDER_WAY: [&str; 3] = ["Pending", "Unpacking", "Retrying"];
+
+/// Conditions that say what somebody chose, which is neither good nor bad.
+const CHOSEN: [&str; 1] = ["Paused"];
 
 /// How much of a message is shown; a kind may write anything of any length.
 const LONGEST_MESSAGE: usize = 4_000;
@@ -63,10 +66,21 @@ pub(crate) fn rows_of(object: &Value, now: Timestamp) -> Vec<ConditionRow> {
     conditions.into_iter().flatten().map(row).collect()
 }
 
+/// The message of a condition, if it is as it shall be.
+pub(crate) fn message_of<'a>(object: &'a Value, kind: &str, status: ConditionStatus) -> Option<&'a str> {
+    let conditions = object.pointer("/status/conditions")?.as_array()?;
+    let found = conditions
+        .iter()
+        .find(|condition| condition["type"] == kind && condition["status"] == status.as_str())?;
+    found["message"].as_str()
+}
+
 fn pill(kind: &str, status: &str) -> Pill {
-    let is_bad_news = BAD_NEWS.iter().any(|ending| kind.ends_with(ending));
-    let is_under_way = UNDER_WAY.iter().any(|ending| kind.ends_with(ending));
+    let is_one_of = |endings: &[&str]| endings.iter().any(|ending| kind.ends_with(ending));
+    let is_bad_news = is_one_of(&BAD_NEWS);
+    let is_under_way = is_one_of(&UNDER_WAY);
     let tone = match (is_bad_news, status) {
+        _ if is_one_of(&CHOSEN) => Tone::Idle,
         _ if is_under_way => match status {
             "True" => Tone::Busy,
             _ => Tone::Idle,
@@ -190,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_that_is_bad_news_is_not_shown_as_good() {
+    fn a_condition_has_the_colour_of_its_news() {
         assert_eq!(pill("Deprecated", "True").tone, Tone::Bad);
         assert_eq!(pill("Deprecated", "False").tone, Tone::Idle);
         assert_eq!(pill("BundleDeprecated", "False").tone, Tone::Idle);
@@ -199,6 +213,10 @@ mod tests {
         assert_eq!(pill("InstallPlanMissing", "True").tone, Tone::Bad);
         assert_eq!(pill("InstallPlanPending", "True").tone, Tone::Busy);
         assert_eq!(pill("InstallPlanPending", "False").tone, Tone::Idle);
+        assert_eq!(pill("Retrying", "True").tone, Tone::Busy);
+        assert_eq!(pill("Paused", "True").tone, Tone::Idle);
+        assert_eq!(pill("Paused", "False").tone, Tone::Idle);
+        assert_eq!(pill("Irreconcilable", "False").tone, Tone::Idle);
         assert_eq!(pill("Installed", "True").tone, Tone::Good);
         assert_eq!(pill("Installed", "False").tone, Tone::Warning);
     }

@@ -1,5 +1,6 @@
 //! What all pages share.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,13 +15,18 @@ use release::cluster::Cluster;
 use resolve::resolution::BrokenCatalogs;
 use tokio::sync::{Semaphore, broadcast, watch};
 
-use crate::access::{Hosts, Token};
+use crate::access::Hosts;
 use crate::actions::FIELD_MANAGER;
 use crate::changes::{MOST_STREAMS, Notice};
 use crate::classic::Picture;
 use crate::insight::Insight;
+use crate::lately::Lately;
+use crate::place::Place;
 use crate::recent_events::RecentEvents;
-use crate::releases::LastSurvey;
+use crate::releases::{Survey, survey};
+use crate::resources::troubles::{Trouble, troubles};
+use crate::sessions::{SessionLimits, Sessions};
+use crate::token::Token;
 use crate::watching;
 
 /// How many objects of one revision a page reads: more than any bundle that was seen, and few enough to be read again
@@ -47,6 +53,8 @@ pub struct Options<C> {
     pub system_namespace: String,
     /// Who knows it may look.
     pub token: Token,
+    /// How many browsers stay let in, and for how long.
+    pub sessions: SessionLimits,
     /// The names under which browsers may reach the console.
     pub hosts: Hosts,
 }
@@ -60,8 +68,11 @@ pub struct Console {
     pub(crate) releases: Cluster,
     pub(crate) events: RecentEvents,
     pub(crate) classic: Picture,
-    pub(crate) last_survey: LastSurvey,
+    last_survey: Lately<Survey>,
+    last_troubles: Lately<Vec<Trouble>>,
     pub(crate) token: Token,
+    pub(crate) place: Place,
+    pub(crate) sessions: Sessions,
     pub(crate) hosts: Hosts,
     pub(crate) notices: broadcast::Sender<Notice>,
     pub(crate) streams: Arc<Semaphore>,
@@ -79,6 +90,7 @@ impl Console {
             broken_catalogs,
             system_namespace,
             token,
+            sessions,
             hosts,
         } = options;
         let observer = Observer::new(
@@ -95,7 +107,10 @@ impl Console {
             releases: Cluster::new(client.clone(), FIELD_MANAGER),
             events: RecentEvents::default(),
             classic: Picture::default(),
-            last_survey: LastSurvey::default(),
+            last_survey: Lately::default(),
+            last_troubles: Lately::default(),
+            place: Place::of(&token),
+            sessions: Sessions::new(sessions),
             token,
             hosts,
             notices: broadcast::channel(NOTICES_KEPT).0,
@@ -118,6 +133,21 @@ impl Console {
     /// The address to open in a browser, with the token; `base` is such as `http://127.0.0.1:8443`.
     pub fn url(&self, base: &str) -> String {
         format!("{}/?token={}", base.trim_end_matches('/'), self.token.as_str())
+    }
+
+    /// What is known of all releases; none where they can't be read.
+    pub(crate) async fn survey(&self) -> Option<Arc<Survey>> {
+        self.last_survey.get(survey(&self.client)).await.ok()
+    }
+
+    /// The custom resources that somebody must look at.
+    pub(crate) async fn troubles(&self) -> Arc<Vec<Trouble>> {
+        let look = async {
+            let survey = self.survey().await;
+            Ok::<_, Infallible>(troubles(&self.client, survey.as_deref()).await)
+        };
+        let Ok(troubles) = self.last_troubles.get(look).await;
+        troubles
     }
 
     /// Waits until the caches hold what the cluster holds, or for a moment.

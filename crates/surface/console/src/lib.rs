@@ -1,13 +1,13 @@
 //! The web console: pages that show what the controllers do, and a few buttons.
 //!
 //! ```text
-//! browser ─► access (host, token, form key) ─► a page ─► insight, kube client ─► the cluster
-//!    ▲                                           │
-//!    └── changes (server-sent events) ◄─ caches ─┴─► template ─► HTML
+//! browser ─► access (host, session, form key) ─► a page ─► insight, kube client ─► the cluster
+//!    ▲          └─► door (token)                   │
+//!    └── changes (server-sent events) ◄─ caches ───┴─► template ─► HTML
 //! ```
 //!
 //! - [`Console`], [`Options`]: what the pages share, and how it is wired
-//! - [`Token`], [`Hosts`]: who may look
+//! - [`Token`], [`SessionLimits`], [`Hosts`]: who may look
 //! - `overview`, `catalogs`, `packages`, `extensions`, `resources`, `events`: the pages, each with its templates
 //! - `classic`: the pages of OLM v0
 //! - `graph`: an upgrade graph drawn as SVG, as a pure function
@@ -24,11 +24,13 @@ mod classic;
 mod conditions;
 mod console;
 mod diffs;
+mod door;
 mod events;
 mod extensions;
 mod fault;
 mod graph;
 mod insight;
+mod lately;
 mod logs;
 mod marks;
 mod overview;
@@ -36,10 +38,13 @@ mod packages;
 mod page;
 mod paging;
 mod parameters;
+mod place;
 mod plans;
 mod recent_events;
 mod releases;
 mod resources;
+mod sessions;
+mod token;
 mod watching;
 
 use std::sync::Arc;
@@ -48,15 +53,17 @@ use axum::Router;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 
-pub use access::{Hosts, Token};
+pub use access::Hosts;
 pub use console::{Console, Options};
+pub use sessions::SessionLimits;
+pub use token::{NoToken, Token};
 
 /// The routes of the console, to be served alone on an address of this machine.
 ///
 /// The pages show what the caches of the console hold: [`Console::run`] must be running too.
 pub fn router(console: Arc<Console>) -> Router {
     let resource = "/resources/{group}/{version}/{kind}/{namespace}/{name}";
-    Router::new()
+    let pages = Router::new()
         .route("/", get(overview::page))
         .route("/catalogs", get(catalogs::list))
         .route("/catalogs/{catalog}", get(catalogs::one))
@@ -104,9 +111,13 @@ pub fn router(console: Arc<Console>) -> Router {
         .route("/events", get(events::list))
         .route("/changes", get(changes::stream))
         .route("/theme", post(actions::theme))
+        .route("/leave", post(door::leave))
         .route("/assets/{file}", get(assets::file))
         .fallback(fault::no_such_page)
         .method_not_allowed_fallback(fault::no_such_method)
-        .layer(from_fn_with_state(Arc::clone(&console), access::guard))
-        .with_state(console)
+        .with_state(Arc::clone(&console));
+    // Around the routes and not in them: the guard takes the place out of the address before a route is looked for.
+    Router::new()
+        .fallback_service(pages)
+        .layer(from_fn_with_state(console, access::guard))
 }

@@ -26,7 +26,7 @@ const MOST_NEEDS: usize = 12;
 pub(crate) struct Need {
     pub(crate) href: String,
     pub(crate) name: String,
-    pub(crate) kind: &'static str,
+    pub(crate) kind: String,
     pub(crate) pill: Pill,
     pub(crate) why: String,
 }
@@ -41,7 +41,8 @@ struct Overview {
     installed: usize,
     /// None where they can't be counted.
     resources: Option<String>,
-    failing: usize,
+    /// How many of them somebody must look at.
+    troubled: usize,
     /// OLM v0; none where the cluster has none.
     classic: Option<Numbers>,
     needs: Vec<Need>,
@@ -67,7 +68,7 @@ pub(crate) async fn page(State(console): State<Arc<Console>>, visit: Visit) -> R
             needs.push(Need {
                 href: path(["catalogs", catalog.name()]),
                 name: catalog.name().to_owned(),
-                kind: "Catalog",
+                kind: "Catalog".to_owned(),
                 pill,
                 why: last_word(&catalog.status.conditions),
             });
@@ -81,20 +82,26 @@ pub(crate) async fn page(State(console): State<Arc<Console>>, visit: Visit) -> R
             needs.push(Need {
                 href: path(["extensions", extension.name()]),
                 name: extension.name().to_owned(),
-                kind: "Extension",
+                kind: "Extension".to_owned(),
                 pill,
                 why: last_word(&extension.status.conditions),
             });
         }
     }
     needs.extend(classic::needs(&console));
+    let troubles = console.troubles().await;
+    needs.extend(troubles.iter().map(|trouble| Need {
+        href: trouble.resource.path(),
+        name: trouble.resource.full_name(),
+        kind: trouble.resource.kind.clone(),
+        pill: trouble.pill.clone(),
+        why: trouble.why.clone(),
+    }));
     needs.sort_by_key(|need| need.pill.tone != Tone::Bad);
     let more_needs = needs.len().saturating_sub(MOST_NEEDS);
     needs.truncate(MOST_NEEDS);
     // Whoever may not read Secrets still gets a page.
-    let survey = console.last_survey.get(&console.client).await.ok();
-    let resources = survey.as_ref().map(|survey| survey.count());
-    let failing = survey.as_ref().map_or(0, |survey| survey.failing());
+    let resources = console.survey().await.map(|survey| survey.count());
     let now = console.now();
     let newest = console.events.newest();
     shown(&Overview {
@@ -103,6 +110,7 @@ pub(crate) async fn page(State(console): State<Arc<Console>>, visit: Visit) -> R
             "extensions",
             "classic",
             "releases",
+            "troubles",
             "events",
         ]),
         catalogs: catalogs.len(),
@@ -110,7 +118,7 @@ pub(crate) async fn page(State(console): State<Arc<Console>>, visit: Visit) -> R
         extensions: extensions.len(),
         installed,
         resources,
-        failing,
+        troubled: troubles.len(),
         classic: (console.classic.presence() == Presence::There).then(|| Numbers::of(&console)),
         needs,
         more_needs,

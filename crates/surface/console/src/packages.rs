@@ -15,7 +15,7 @@ use crate::catalogs::{content, named};
 use crate::conditions::shortened;
 use crate::console::Console;
 use crate::fault::Fault;
-use crate::graph::{Graph, draw};
+use crate::graph::{Graph, Holding, draw};
 use crate::marks::{Empty, Pill, Tone};
 use crate::page::{Page, Section, Visit, path, shown};
 use crate::paging::{Paging, ROWS};
@@ -26,6 +26,9 @@ const MOST_CATALOGS: usize = 50;
 
 /// How much of a description a row shows.
 const LONGEST_SUMMARY: usize = 160;
+
+/// How many extensions are named that have the same version.
+const MOST_HOLDERS: usize = 20;
 
 /// A row of the table of packages.
 pub(crate) struct PackageRow {
@@ -56,7 +59,8 @@ struct ChannelTab {
     href: String,
     name: String,
     is_shown: bool,
-    is_default: bool,
+    /// What is special about it, in words.
+    hint: &'static str,
 }
 
 /// A row of the table of versions.
@@ -256,30 +260,41 @@ pub(crate) async fn one(
         )));
     };
     let extensions = console.insight.index().extensions();
-    let installed = installers(&extensions, &name)
-        .find_map(|extension| extension.status.install.as_ref())
-        .map(|install| Installed {
-            name: install.bundle.name.clone(),
-            version: install.bundle.version.clone(),
-            release: install.bundle.release.clone(),
-        });
-    let chosen = chosen_channel(&package, visit.parameters.filled("channel"), &hit.default_channel);
+    let followers: Vec<&ClusterExtension> = installers(&extensions, &name).map(AsRef::as_ref).collect();
+    let holdings: Vec<Holding> = followers.iter().filter_map(|one| holding(one)).collect();
+    let chosen = chosen_channel(
+        &package,
+        visit.parameters.filled("channel"),
+        &followers,
+        &hit.default_channel,
+    );
     let here = path(["packages", &catalog, &name]);
-    let tabs = package.channels.iter().map(|channel| ChannelTab {
-        href: format!(
-            "{here}{}",
-            Parameters::default().with("channel", &*channel.name).to_query()
-        ),
-        is_shown: chosen.is_some_and(|chosen| chosen.name == channel.name),
-        is_default: channel.name == hit.default_channel,
-        name: channel.name.clone(),
+    let mut channels: Vec<&PackageChannel> = package.channels.iter().collect();
+    channels.sort_by_key(|channel| (channel.name != hit.default_channel, &channel.name));
+    let tabs = channels.into_iter().map(|channel| {
+        let is_followed = followers
+            .iter()
+            .any(|follower| wanted_channels(follower).contains(&channel.name));
+        ChannelTab {
+            href: format!(
+                "{here}{}",
+                Parameters::default().with("channel", &*channel.name).to_query()
+            ),
+            is_shown: chosen.is_some_and(|chosen| chosen.name == channel.name),
+            hint: match (channel.name == hit.default_channel, is_followed) {
+                (true, true) => "default, followed",
+                (true, false) => "default",
+                (false, true) => "followed",
+                (false, false) => "",
+            },
+            name: channel.name.clone(),
+        }
     });
-    let mut tabs: Vec<ChannelTab> = tabs.collect();
-    tabs.sort_by(|one, other| (!one.is_default, &one.name).cmp(&(!other.is_default, &other.name)));
-    let graph = chosen.map(|channel| Graph::of(&package, channel, installed.as_ref()));
+    let tabs: Vec<ChannelTab> = tabs.collect();
+    let graph = chosen.map(|channel| Graph::of(&package, channel, &holdings));
     let graph = graph.unwrap_or_default();
     let drawing = draw(&graph);
-    let versions = chosen.map(|channel| versions(&package, channel, installed.as_ref()));
+    let versions = chosen.map(|channel| versions(&package, channel, &holdings));
     let (versions, paging) = Paging::take(versions.unwrap_or_default(), &visit.parameters);
     let channel = chosen.map(|channel| channel.name.clone()).unwrap_or_default();
     let installers = installers(&extensions, &name).map(|extension| Installer {
@@ -318,21 +333,72 @@ pub(crate) async fn one(
     })
 }
 
-/// The channel that is shown: the asked one, the default one, or the first.
+/// What an extension has installed, if anything.
+fn holding(extension: &ClusterExtension) -> Option<Holding> {
+    let bundle = &extension.status.install.as_ref()?.bundle;
+    Some(Holding {
+        extension: extension.name().to_owned(),
+        bundle: Installed {
+            name: bundle.name.clone(),
+            version: bundle.version.clone(),
+            release: bundle.release.clone(),
+        },
+    })
+}
+
+/// The channels that an extension may follow; none for all.
+fn wanted_channels(extension: &ClusterExtension) -> &[String] {
+    let filter = extension.spec.source.catalog.as_ref();
+    filter.map_or(&[], |filter| filter.channels.as_slice())
+}
+
+/// The channel that is shown: the asked one, the one that is followed, the default one, or the first.
 fn chosen_channel<'a>(
     package: &'a Package,
     asked: Option<&str>,
+    followers: &[&ClusterExtension],
     default: &str,
 ) -> Option<&'a PackageChannel> {
     let named = |name: &str| package.channels.iter().find(|channel| channel.name == name);
     asked
         .and_then(named)
+        .or_else(|| {
+            followers
+                .iter()
+                .find_map(|follower| followed_channel(package, follower, default))
+        })
         .or_else(|| named(default))
         .or_else(|| package.channels.first())
 }
 
-/// The versions of a channel, the newest first, with what each follows.
-fn versions(package: &Package, channel: &PackageChannel, installed: Option<&Installed>) -> Vec<VersionRow> {
+/// The channel that an extension follows: of those that it may follow, one that has what it installed, the default one before
+/// others; before it has installed anything, the first that it asks for. None if it may follow all and has nothing.
+fn followed_channel<'a>(
+    package: &'a Package,
+    extension: &ClusterExtension,
+    default: &str,
+) -> Option<&'a PackageChannel> {
+    let wanted = wanted_channels(extension);
+    let installed = holding(extension).map(|holding| holding.bundle.name);
+    let has_it = |channel: &&PackageChannel| {
+        (wanted.is_empty() || wanted.contains(&channel.name))
+            && installed
+                .as_ref()
+                .is_some_and(|installed| channel.entry(installed).is_some())
+    };
+    let holding = || package.channels.iter().filter(has_it);
+    holding()
+        .find(|channel| channel.name == default)
+        .or_else(|| holding().next())
+        .or_else(|| {
+            wanted
+                .iter()
+                .find_map(|name| package.channels.iter().find(|channel| channel.name == *name))
+        })
+}
+
+/// The versions of a channel, the newest first, with what each follows and who has it.
+fn versions(package: &Package, channel: &PackageChannel, holdings: &[Holding]) -> Vec<VersionRow> {
     let mut bundles: Vec<_> = package
         .bundles
         .iter()
@@ -362,10 +428,16 @@ fn versions(package: &Package, channel: &PackageChannel, installed: Option<&Inst
             .iter()
             .flat_map(|all| &all.0)
             .find(|entry| entry.reference.schema == "olm.bundle" && entry.reference.name == bundle.name);
-        let mut pills = Vec::new();
-        if installed.is_some_and(|installed| installed.name == bundle.name) {
-            pills.push(Pill::new(Tone::Good, "Installed"));
-        }
+        let holders = holdings
+            .iter()
+            .filter(|holding| holding.bundle.name == bundle.name)
+            .take(MOST_HOLDERS);
+        let mut pills: Vec<Pill> = holders
+            .map(|holder| match holdings {
+                [_] => Pill::new(Tone::Good, "Installed"),
+                _ => Pill::new(Tone::Good, format!("Installed by {}", holder.extension)),
+            })
+            .collect();
         if deprecation.is_some() {
             pills.push(Pill::new(Tone::Warning, "Deprecated"));
         }
@@ -384,7 +456,73 @@ fn versions(package: &Package, channel: &PackageChannel, installed: Option<&Inst
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{from_value, json};
+
     use super::*;
+
+    fn package(channels: &[(&str, &[&str])]) -> Package {
+        let mut package = Package {
+            name: "web".to_owned(),
+            ..Package::default()
+        };
+        for (channel, versions) in channels {
+            let entries: Vec<_> = versions
+                .iter()
+                .map(|version| json!({"name": format!("web.v{version}")}))
+                .collect();
+            let object = json!({"package": "web", "name": channel, "entries": entries}).to_string();
+            package
+                .add("olm.channel", channel, object.as_bytes(), Releases::Stated)
+                .expect("a channel");
+        }
+        package
+    }
+
+    fn extension(channels: &[&str], installed: Option<&str>) -> ClusterExtension {
+        let mut extension = json!({
+            "metadata": {"name": "web"},
+            "spec": {"namespace": "web", "source": {"sourceType": "Catalog", "catalog": {"packageName": "web", "channels": channels}}},
+        });
+        if let Some(version) = installed {
+            extension["status"] =
+                json!({"install": {"bundle": {"name": format!("web.v{version}"), "version": version}}});
+        }
+        from_value(extension).expect("an extension")
+    }
+
+    #[test]
+    fn a_package_opens_on_the_channel_that_is_followed() {
+        let package = package(&[
+            ("alpha", &["1.0.0", "2.0.0"]),
+            ("fast", &["1.0.0", "2.0.0"]),
+            ("stable", &["1.0.0"]),
+        ]);
+        for (asked, followers, expected) in [
+            (None, vec![], "stable"),
+            (Some("fast"), vec![extension(&["stable"], Some("1.0.0"))], "fast"),
+            (Some("gone"), vec![extension(&["fast"], None)], "fast"),
+            (None, vec![extension(&["fast"], Some("2.0.0"))], "fast"),
+            (None, vec![extension(&["fast", "alpha"], None)], "fast"),
+            (None, vec![extension(&["gone", "fast"], Some("0.9.0"))], "fast"),
+            (
+                None,
+                vec![extension(&["fast", "stable"], Some("1.0.0"))],
+                "stable",
+            ),
+            (None, vec![extension(&[], Some("1.0.0"))], "stable"),
+            (None, vec![extension(&[], Some("2.0.0"))], "alpha"),
+            (
+                None,
+                vec![extension(&[], None), extension(&["fast"], None)],
+                "fast",
+            ),
+            (None, vec![extension(&["gone"], None)], "stable"),
+        ] {
+            let followers: Vec<&ClusterExtension> = followers.iter().collect();
+            let chosen = chosen_channel(&package, asked, &followers, "stable");
+            assert_eq!(chosen.map(|channel| channel.name.as_str()), Some(expected));
+        }
+    }
 
     #[test]
     fn a_summary_is_the_first_line_that_says_something() {

@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::extract::FromRequestParts;
-use axum::response::{Html, IntoResponse as _, Response};
-use http::HeaderMap;
+use axum::response::{IntoResponse as _, Response};
 use http::request::Parts;
+use http::{HeaderMap, StatusCode};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 use crate::access::cookies;
 use crate::console::Console;
 use crate::fault::Fault;
 use crate::parameters::Parameters;
+use crate::sessions::Visitor;
 
 /// The cookie that keeps the looks.
 pub(crate) const THEME_COOKIE: &str = "baton_theme";
@@ -222,6 +223,11 @@ impl Visit {
         }
     }
 
+    /// How the visitor wants to see it.
+    pub(crate) fn theme(&self) -> Theme {
+        self.theme
+    }
+
     /// The path of the page.
     pub(crate) fn path(&self) -> &str {
         &self.path
@@ -231,12 +237,13 @@ impl Visit {
 impl FromRequestParts<Arc<Console>> for Visit {
     type Rejection = Infallible;
 
-    async fn from_request_parts(parts: &mut Parts, console: &Arc<Console>) -> Result<Self, Infallible> {
+    async fn from_request_parts(parts: &mut Parts, _: &Arc<Console>) -> Result<Self, Infallible> {
+        let visitor = parts.extensions.get::<Visitor>();
         let parameters = parts.extensions.get::<Parameters>().cloned().unwrap_or_default();
         let path = parts.uri.path().to_owned();
         Ok(Self {
             theme: Theme::of(&parts.headers),
-            form_key: console.token.form_key(),
+            form_key: visitor.map(Visitor::form_key).unwrap_or_default().to_owned(),
             here: match parts.uri.query() {
                 // What was done is told once.
                 Some(_) => format!("{path}{}", parameters.without("done").to_query()),
@@ -248,12 +255,18 @@ impl FromRequestParts<Arc<Console>> for Visit {
     }
 }
 
+/// A page as it is drawn, with links as if it were at the root; it is sent where it is known whether the visitor was let in.
+#[derive(Clone)]
+pub(crate) struct Drawn(pub(crate) String);
+
 /// Answers with a page.
 pub(crate) fn shown(template: &impl Template) -> Result<Response, Fault> {
     let rendered = template
         .render()
         .map_err(|error| Fault::unanswered("draw the page", error))?;
-    Ok(Html(rendered).into_response())
+    let mut response = StatusCode::OK.into_response();
+    response.extensions_mut().insert(Drawn(rendered));
+    Ok(response)
 }
 
 #[cfg(test)]

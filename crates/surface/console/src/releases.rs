@@ -1,14 +1,11 @@
 //! Which custom resources Helm operators look after: those that own a release.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Client;
 use kube::api::{Api, ListParams};
-use tokio::sync::Mutex;
 
 use crate::marks::{Pill, Tone};
 use crate::resources::ResourceName;
@@ -45,33 +42,6 @@ impl Survey {
     /// How many there are, in words.
     pub(crate) fn count(&self) -> String {
         format!("{}{}", self.owned.len(), if self.is_cut { "+" } else { "" })
-    }
-
-    /// How many have a release that failed.
-    pub(crate) fn failing(&self) -> usize {
-        self.owned.iter().filter(|owned| owned.status == "failed").count()
-    }
-}
-
-/// How old what is known of all releases may be where only their number counts.
-pub(crate) const STILL_NEW: Duration = Duration::from_secs(10);
-
-/// What was known of all releases a moment ago, so that a page that changes often doesn't list them as often.
-#[derive(Default)]
-pub(crate) struct LastSurvey(Mutex<Option<(Instant, Arc<Survey>)>>);
-
-impl LastSurvey {
-    /// Returns what is known, or looks again if that is too old.
-    pub(crate) async fn get(&self, client: &Client) -> Result<Arc<Survey>, kube::Error> {
-        let mut last = self.0.lock().await;
-        if let Some((when, survey)) = last.as_ref()
-            && when.elapsed() < STILL_NEW
-        {
-            return Ok(Arc::clone(survey));
-        }
-        let survey = Arc::new(survey(client).await?);
-        *last = Some((Instant::now(), Arc::clone(&survey)));
-        Ok(survey)
     }
 }
 

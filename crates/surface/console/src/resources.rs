@@ -3,6 +3,7 @@
 mod name;
 mod objects;
 mod one;
+pub(crate) mod troubles;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -190,6 +191,9 @@ fn of_resource(object: &Value, is_leaving: bool) -> Pill {
             return Pill::new(Tone::Bad, word);
         }
     }
+    if let Some(("False", _)) = find("Selected") {
+        return Pill::new(Tone::Warning, "No operator");
+    }
     match (find("Ready"), find("Deployed"), find("Paused")) {
         (_, _, Some(("True", _))) => Pill::new(Tone::Idle, "Paused"),
         (Some(("True", _)), _, _) => Pill::new(Tone::Good, "Ready"),
@@ -242,6 +246,11 @@ mod tests {
                 "Irreconcilable",
             ),
             (json!([condition("Paused", "True", "")]), Tone::Idle, "Paused"),
+            (
+                json!([deployed, condition("Selected", "False", "NotSelected")]),
+                Tone::Warning,
+                "No operator",
+            ),
             (json!("odd"), Tone::Idle, "Not seen yet"),
         ] {
             let object = json!({"status": {"conditions": conditions}});

@@ -73,7 +73,7 @@ pub(crate) fn needs(console: &Console) -> Vec<Need> {
         needs.push(Need {
             href: href(Kind::InstallPlan, namespace, name),
             name: format!("{namespace}/{name}"),
-            kind: "InstallPlan",
+            kind: "InstallPlan".to_owned(),
             pill: Pill::new(Tone::Warning, "Waits for approval"),
             why: format!("installs {}", versions(plan).join(", ")),
         });
@@ -85,7 +85,7 @@ pub(crate) fn needs(console: &Console) -> Vec<Need> {
             needs.push(Need {
                 href: href(Kind::Subscription, namespace, name),
                 name: format!("{namespace}/{name}"),
-                kind: "Subscription",
+                kind: "Subscription".to_owned(),
                 pill: of_standing(&standing),
                 why: why(&standing),
             });
@@ -98,7 +98,7 @@ pub(crate) fn needs(console: &Console) -> Vec<Need> {
             needs.push(Need {
                 href: format!("{ADDRESS}#catalogs"),
                 name: format!("{namespace}/{name}"),
-                kind: "CatalogSource",
+                kind: "CatalogSource".to_owned(),
                 pill,
                 why: source_trouble(&source),
             });

@@ -9,6 +9,8 @@ use super::{Graph, Node, lanes};
 const LABEL: usize = 380;
 /// The longest version that is drawn; the title has it whole.
 const LONGEST_LABEL: usize = 28;
+/// The longest name of an extension that is drawn; the title has it whole.
+const LONGEST_NAME: usize = 18;
 
 /// Draws a graph.
 pub(crate) fn draw(graph: &Graph) -> Drawing {
@@ -20,7 +22,7 @@ pub(crate) fn draw(graph: &Graph) -> Drawing {
         },
         to: span.to,
         from: &span.from,
-        road_from: span.road_from,
+        road_from: &span.road_from,
         may_be_straight: span.rule == Rule::Replaces,
     });
     lanes::draw(
@@ -30,32 +32,43 @@ pub(crate) fn draw(graph: &Graph) -> Drawing {
         spans.collect(),
         |svg, place, at| {
             if let Some(node) = graph.nodes.get(place) {
-                version(svg, at, node);
+                version(svg, at, node, graph.are_several());
             }
         },
     )
 }
 
-fn version(svg: &mut String, at: &Dot, node: &Node) {
+fn version(svg: &mut String, at: &Dot, node: &Node, are_several: bool) {
+    let is_installed = !node.installed_by.is_empty();
+    let (mark, name) = match node.installed_by.as_slice() {
+        [one] if are_several => (
+            format!("installed by {}", cut(one, LONGEST_NAME)),
+            format!("installed by {one}"),
+        ),
+        [_, _, ..] => (
+            format!("installed by {} extensions", node.installed_by.len()),
+            format!("installed by {}", node.installed_by.join(", ")),
+        ),
+        _ => ("installed".to_owned(), "installed".to_owned()),
+    };
     let mut class = String::from("version");
     let mut marks = Vec::new();
     let mut told = vec![node.name.as_str()];
-    for (applies, word) in [
-        (node.is_installed, "installed"),
-        (node.is_on_road, "road"),
-        (node.is_head, "head"),
-        (node.is_deprecated, "deprecated"),
+    for (applies, word, text, in_full) in [
+        (is_installed, "installed", mark.as_str(), name.as_str()),
+        (node.is_on_road, "road", "on the road", "on the road"),
+        (node.is_head, "head", "head", "head"),
+        (node.is_deprecated, "deprecated", "deprecated", "deprecated"),
     ] {
         if !applies {
             continue;
         }
         class.push(' ');
         class.push_str(word);
-        let text = if word == "road" { "on the road" } else { word };
-        told.push(text);
+        told.push(in_full);
         marks.push((word, text));
     }
-    let radius = if node.is_installed { RADIUS + 1 } else { RADIUS };
+    let radius = if is_installed { RADIUS + 1 } else { RADIUS };
     dot(
         svg,
         at,

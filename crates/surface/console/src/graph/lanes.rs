@@ -27,8 +27,8 @@ pub(crate) struct Span<'a> {
     pub(crate) to: usize,
     /// Where they come from.
     pub(crate) from: &'a [usize],
-    /// The one that is stressed, by where it comes from.
-    pub(crate) road_from: Option<usize>,
+    /// Those that are stressed, by where they come from.
+    pub(crate) road_from: &'a [usize],
     /// Whether a way from the row below is a line without a lane.
     pub(crate) may_be_straight: bool,
 }
@@ -63,7 +63,7 @@ pub(crate) fn draw(
     // The road gets its lanes first, and short ways lie inside long ones.
     spans.sort_by_key(|span| {
         let (first, last) = span.extent();
-        (span.road_from.is_none(), last - first, span.to)
+        (span.road_from.is_empty(), last - first, span.to)
     });
     let mut lanes: Vec<Vec<(usize, usize)>> = Vec::new();
     let mut ways: Vec<(&Span<'_>, usize)> = Vec::new();
@@ -95,8 +95,8 @@ pub(crate) fn draw(
     }
     // The road lies above all other ways.
     for (span, lane) in &ways {
-        if let Some(from) = span.road_from {
-            way(&mut svg, span, from, *lane, column, true);
+        for from in span.road_from {
+            way(&mut svg, span, *from, *lane, column, true);
         }
     }
     for place in 0..rows {

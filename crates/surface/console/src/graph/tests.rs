@@ -31,14 +31,20 @@ fn package(entries: &[Value]) -> Package {
     package
 }
 
-fn graph(entries: &[Value], installed: Option<&str>) -> Graph {
+fn graph(entries: &[Value], installed: &[(&str, &str)]) -> Graph {
     let package = package(entries);
-    let at = installed.map(|version| Installed {
-        name: format!("web.v{version}"),
-        version: version.to_owned(),
-        release: None,
-    });
-    Graph::of(&package, &package.channels[0], at.as_ref())
+    let holdings: Vec<Holding> = installed
+        .iter()
+        .map(|(extension, version)| Holding {
+            extension: (*extension).to_owned(),
+            bundle: Installed {
+                name: format!("web.v{version}"),
+                version: (*version).to_owned(),
+                release: None,
+            },
+        })
+        .collect();
+    Graph::of(&package, &package.channels[0], &holdings)
 }
 
 #[test]
@@ -50,7 +56,7 @@ fn the_installed_version_and_the_road_to_the_head_are_marked() {
             json!({"name": "web.v1.2.0", "replaces": "web.v1.1.0", "skips": ["web.v1.0.0"]}),
             json!({"name": "web.v2.0.0", "replaces": "web.v1.2.0", "skipRange": ">=1.1.0 <1.2.0"}),
         ],
-        Some("1.0.0"),
+        &[("web", "1.0.0")],
     );
     assert_eq!(
         graph.words(),
@@ -62,13 +68,45 @@ fn the_installed_version_and_the_road_to_the_head_are_marked() {
 }
 
 #[test]
+fn every_extension_is_marked_with_its_own_road() {
+    let graph = graph(
+        &[
+            json!({"name": "web.v1.0.0"}),
+            json!({"name": "web.v1.1.0", "replaces": "web.v1.0.0"}),
+            json!({"name": "web.v1.2.0", "replaces": "web.v1.1.0", "skips": ["web.v1.0.0"]}),
+        ],
+        &[
+            ("blog", "1.0.0"),
+            ("shop-of-a-customer-with-a-long-name", "1.1.0"),
+            ("web", "1.0.0"),
+            ("gone", "0.9.0"),
+        ],
+    );
+    assert_eq!(
+        graph.words(),
+        "Channel stable: 3 versions, head 1.2.0; 1.0.0 is installed by blog and web, and the road from it leads to 1.2.0; \
+         1.1.0 is installed by shop-of-a-customer-with-a-long-name, and the road from it leads to 1.2.0"
+    );
+    let svg = draw(&graph).svg;
+    assert_eq!(svg.matches("class=\"way road").count(), 2, "{svg}");
+    for text in [
+        "<title>web.v1.0.0, installed by blog, web</title>",
+        ">installed by 2 extensions<",
+        "<title>web.v1.1.0, installed by shop-of-a-customer-with-a-long-name</title>",
+        ">installed by shop-of-a-custome…<",
+    ] {
+        assert!(svg.contains(text), "no {text} in {svg}");
+    }
+}
+
+#[test]
 fn a_channel_is_drawn_without_anything_installed() {
     let graph = graph(
         &[
             json!({"name": "web.v1.0.0"}),
             json!({"name": "web.v1.1.0", "replaces": "web.v1.0.0"}),
         ],
-        None,
+        &[],
     );
     insta::assert_snapshot!(draw(&graph).svg);
 }
@@ -85,10 +123,10 @@ fn a_long_channel_shows_what_matters_and_counts_the_rest() {
             entry
         })
         .collect();
-    let graph = graph(&entries, Some("1.3.0"));
+    let graph = graph(&entries, &[("web", "1.3.0")]);
     assert_eq!((graph.nodes.len(), graph.hidden), (MOST_NODES, 160));
     assert!(
-        graph.nodes.iter().any(|node| node.is_installed),
+        graph.nodes.iter().any(|node| node.installed_by == ["web"]),
         "the installed one is always there"
     );
     assert!(
@@ -106,7 +144,7 @@ fn a_circle_is_drawn_too() {
             json!({"name": "web.v1.0.0", "replaces": "web.v2.0.0"}),
             json!({"name": "web.v2.0.0", "replaces": "web.v1.0.0"}),
         ],
-        Some("2.0.0"),
+        &[("web", "2.0.0")],
     );
     assert_eq!(graph.spans.len(), 2);
     assert!(draw(&graph).svg.contains("<path"));
@@ -120,7 +158,7 @@ fn names_can_not_break_out_of_the_drawing() {
             name: "</svg>".to_owned(),
             version: "<b>".to_owned(),
             is_head: true,
-            is_installed: false,
+            installed_by: Vec::new(),
             is_on_road: false,
             is_deprecated: true,
         }],

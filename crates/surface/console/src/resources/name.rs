@@ -67,9 +67,14 @@ impl ResourceName {
 
     /// How pages call it.
     pub(crate) fn words(&self) -> String {
+        format!("{} {}", self.kind, self.full_name())
+    }
+
+    /// Its name, with the namespace if it has one.
+    pub(crate) fn full_name(&self) -> String {
         match self.namespace.as_str() {
-            "" => format!("{} {}", self.kind, self.name),
-            namespace => format!("{} {namespace}/{}", self.kind, self.name),
+            "" => self.name.clone(),
+            namespace => format!("{namespace}/{}", self.name),
         }
     }
 

@@ -2,12 +2,13 @@
 
 use http::{Method, Request};
 
-use crate::world::{PORT, TOKEN, World, opened, steady};
+use crate::world::{PORT, TOKEN, Ticket, World, steady};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_looks_without_the_token() {
+async fn nobody_looks_without_a_session() {
     let world = World::empty().await;
     let host = format!("127.0.0.1:{PORT}");
+    let place = &world.ticket.place;
     let request = |path: &str| Request::builder().uri(path).header("host", &host);
     for path in [
         "/",
@@ -15,22 +16,22 @@ async fn nobody_looks_without_the_token() {
         "/changes?about=events",
         "/nowhere",
         "/?token=wrong",
+        "/enter",
+        place,
+        &format!("{place}/extensions"),
+        &format!("{place}/changes?about=events"),
+        &format!("{place}/nowhere"),
+        "/~0123456789012345678901/extensions",
     ] {
         let answer = world.send(request(path)).await;
         assert_eq!(answer.status, 401, "{path}");
         assert!(answer.text.contains("The console is locked") && answer.text.contains("baton status"));
         assert!(answer.header("set-cookie").is_empty());
     }
-    let wrong = request("/").header("cookie", format!("baton_console_{PORT}=wrong"));
-    assert_eq!(world.send(wrong).await.status, 401);
-    let other = request("/").header("cookie", format!("baton_console_1={TOKEN}"));
-    assert_eq!(
-        world.send(other).await.status,
-        401,
-        "it is another console's cookie"
-    );
-    let press = request("/extensions/web/pause").method(Method::POST);
-    assert_eq!(world.send(press).await.status, 401);
+    for path in ["/extensions/web/pause", &format!("{place}/extensions/web/pause")] {
+        let press = request(path).method(Method::POST);
+        assert_eq!(world.send(press).await.status, 401, "{path}");
+    }
     insta::assert_snapshot!("locked", steady(&world.send(request("/")).await.text));
 }
 
@@ -39,22 +40,26 @@ async fn the_printed_address_opens_the_console() {
     let world = World::empty().await;
     let url = world.console.url(&format!("http://127.0.0.1:{PORT}/"));
     assert_eq!(url, format!("http://127.0.0.1:{PORT}/?token={TOKEN}"));
-    let request = Request::builder()
-        .uri(format!("/events?q=a&token={TOKEN}"))
-        .header("host", format!("127.0.0.1:{PORT}"));
-    let answer = world.send(request).await;
-    assert_eq!(answer.status, 200);
-    assert_eq!(
-        answer.header("set-cookie"),
-        format!("baton_console_{PORT}={TOKEN}; Path=/; HttpOnly; SameSite=Strict")
-    );
-    assert!(
-        answer.text.contains(r#"content="0; url=/events?q=a""#),
-        "{}",
-        answer.text
-    );
-    assert!(!answer.text.contains(TOKEN), "the token doesn't stay in the page");
+    let place = &world.ticket.place;
+    for (asked, page) in [
+        ("/?", "/"),
+        ("/events?q=a&", "/events?q=a"),
+        (&format!("{place}/events?q=a&"), "/events?q=a"),
+        ("/~of-another-time/events?", "/events"),
+        ("//evil.example.com/?", "/"),
+    ] {
+        let request = Request::builder()
+            .uri(format!("{asked}token={TOKEN}"))
+            .header("host", format!("127.0.0.1:{PORT}"));
+        let answer = world.send(request).await;
+        assert_eq!(answer.status, 200);
+        assert_eq!(Ticket::of(&answer, PORT).place, *place);
+        let leads_on = format!("content=\"0; url={place}{page}\"");
+        assert!(answer.sent.contains(&leads_on), "{}", answer.sent);
+        assert!(!answer.sent.contains(TOKEN), "the token doesn't stay in the page");
+    }
     assert_eq!(world.visit("/").await.status, 200);
+    assert_eq!(world.visit("").await.status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -63,11 +68,16 @@ async fn a_name_that_is_not_its_own_leads_nowhere() {
     for host in ["evil.example.com", "evil.example.com:8443", "127.0.0.1:1"] {
         let request = Request::builder()
             .uri(format!("/?token={TOKEN}"))
-            .header("host", host)
-            .header("cookie", format!("baton_console_{PORT}={TOKEN}"));
+            .header("host", host);
         let answer = world.send(request).await;
         assert_eq!(answer.status, 421, "{host}");
         assert!(answer.header("set-cookie").is_empty());
+        let mut rebound = world.opened(Method::GET, "/");
+        let headers = rebound.headers_mut().expect("headers");
+        headers.insert("host", host.parse().expect("a value"));
+        let answer = world.send(rebound).await;
+        assert_eq!(answer.status, 421, "{host}");
+        assert!(!answer.sent.contains("name=\"key\"") && !answer.sent.contains(&world.ticket.place));
         let asset = Request::builder().uri("/assets/console.css").header("host", host);
         assert_eq!(world.send(asset).await.status, 421, "{host}");
     }
@@ -81,7 +91,7 @@ async fn only_forms_of_the_console_change_anything() {
     let key = world.form_key().await;
     let own = format!("http://127.0.0.1:{PORT}");
     let press = |origin: Option<&str>, form: String| {
-        let mut request = opened(Method::POST, "/theme");
+        let mut request = world.opened(Method::POST, "/theme");
         if let Some(origin) = origin {
             request = request.header("origin", origin);
         }
@@ -105,7 +115,7 @@ async fn only_forms_of_the_console_change_anything() {
         assert_eq!(answer.status, status, "{origin:?}: {}", answer.text);
     }
     let answer = press(Some(&own), sound).await;
-    assert_eq!(answer.header("location"), "/events");
+    assert_eq!(answer.leads_to(&world), "/events");
     assert!(
         answer
             .header("set-cookie")
@@ -116,7 +126,7 @@ async fn only_forms_of_the_console_change_anything() {
         format!("key={key}&theme=dark&back=//evil.example.com"),
     )
     .await;
-    assert_eq!(foreign.header("location"), "/");
+    assert_eq!(foreign.leads_to(&world), "/");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -144,16 +154,16 @@ async fn every_answer_keeps_others_away() {
         assert_eq!(answer.header("cross-origin-opener-policy"), "same-origin");
     }
     assert_eq!(world.visit("/").await.header("cache-control"), "no-store");
-    let css = world.visit("/assets/console.css").await;
+    let asset = |path: &str| world.send(Request::builder().uri(path).header("host", &host));
+    let css = asset("/assets/console.css").await;
     assert_eq!(css.header("content-type"), "text/css; charset=utf-8");
     assert!(
-        world
-            .visit("/assets/htmx.LICENSE")
+        asset("/assets/htmx.LICENSE")
             .await
             .text
             .starts_with("Zero-Clause BSD")
     );
-    assert_eq!(world.visit("/assets/other").await.status, 404);
+    assert_eq!(asset("/assets/other").await.status, 404);
     for path in [
         "/",
         "/catalogs",
@@ -172,7 +182,7 @@ async fn every_answer_keeps_others_away() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_no_page_understands_is_refused() {
     let world = World::empty().await;
-    assert_eq!(world.send(opened(Method::PUT, "/")).await.status, 405);
+    assert_eq!(world.send(world.opened(Method::PUT, "/")).await.status, 405);
     assert_eq!(world.press("/extensions", &[]).await.status, 405);
     assert_eq!(world.visit("/extensions/web/pause").await.status, 405);
     let long = format!("/packages?q={}", "a".repeat(3000));

@@ -1,7 +1,7 @@
 //! The console in a real browser: no complaints, without scripts, by keyboard, and following the cluster.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 
@@ -11,6 +11,9 @@ use crate::world::World;
 /// A console that is really served.
 struct Served {
     world: World,
+    /// The address without anything behind it, as people write it.
+    bare: String,
+    /// Where the pages are.
     base: String,
     url: String,
 }
@@ -24,20 +27,19 @@ impl Served {
         let world = World::with_olm_v0(port).await;
         let router = console::router(Arc::clone(&world.console));
         tokio::spawn(async move { axum::serve(listener, router).await });
-        let base = format!("http://127.0.0.1:{port}");
+        let bare = format!("http://127.0.0.1:{port}");
         Self {
-            url: world.console.url(&base),
+            url: world.console.url(&bare),
+            base: format!("{bare}{}", world.ticket.place),
             world,
-            base,
+            bare,
         }
     }
 
     /// Opens the printed address, and waits until it has led on to the first page.
     async fn enter(&self, browser: &mut Chromium) {
-        let before = browser.loads();
         browser.open(&self.url).await;
-        browser.wait_loaded(before + 1).await;
-        assert_eq!(browser.place().await, format!("{}/", self.base));
+        browser.wait_place(&format!("{}/", self.base)).await;
         assert!(browser.html().await.contains("<h1>Overview</h1>"));
     }
 }
@@ -110,7 +112,7 @@ async fn a_browser_shows_every_page_without_complaint() {
     let served = Served::new().await;
     let mut browser = Chromium::start(&program).await;
     browser.size(1280, 900).await;
-    browser.open(&format!("{}/", served.base)).await;
+    browser.open(&format!("{}/", served.bare)).await;
     // The browser says that a page was refused, which is so.
     assert!(browser.html().await.contains("The console is locked"));
     keep_picture(&mut browser, "locked").await;
@@ -118,7 +120,7 @@ async fn a_browser_shows_every_page_without_complaint() {
     served.enter(&mut browser).await;
     keep_picture(&mut browser, "empty-light").await;
     served.world.fill().await;
-    crate::recorded::restore(&served.world.client).await;
+    crate::recorded::restore_in(&served.world).await;
     for scheme in ["light", "dark"] {
         browser.prefer(scheme).await;
         for (name, path) in pages() {
@@ -168,6 +170,13 @@ async fn a_browser_shows_every_page_without_complaint() {
             .evaluate("document.documentElement.scrollWidth <= innerWidth")
             .await;
         assert_eq!(fits, true, "{path} is wider than a telephone");
+        let moved = "[...document.querySelectorAll('.scroll > table')].filter((one) => \
+                     one.parentElement.scrollWidth > one.parentElement.clientWidth).length";
+        assert_eq!(
+            browser.evaluate(moved).await,
+            0,
+            "{path} has a list that must be moved sideways to be read"
+        );
         keep_picture(&mut browser, &format!("{name}-narrow")).await;
     }
 }
@@ -177,7 +186,7 @@ async fn everything_works_without_scripts_and_by_keyboard() {
     let Some(program) = find() else { return };
     let served = Served::new().await;
     served.world.fill().await;
-    crate::recorded::restore(&served.world.client).await;
+    crate::recorded::restore_in(&served.world).await;
     let mut browser = Chromium::start(&program).await;
     browser.disable_scripts(true).await;
     served.enter(&mut browser).await;
@@ -276,11 +285,75 @@ async fn everything_works_without_scripts_and_by_keyboard() {
     browser.press("Escape").await;
     browser.wait_for("document.activeElement === document.body").await;
     let before = browser.loads();
-    browser.press("g").await;
-    browser.press("e").await;
+    // In one call: they mean something only where they come soon after each other, and this machine may do much else.
+    let keys = "for (const key of 'ge') document.body.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true}))";
+    browser.evaluate(keys).await;
     browser.wait_loaded(before).await;
     assert_eq!(browser.place().await, format!("{}/extensions", served.base));
     assert_eq!(browser.complaints, Vec::<String>::new());
+
+    // Whoever writes the address by hand is led to the pages.
+    browser.open(&format!("{}/catalogs", served.bare)).await;
+    browser.wait_place(&format!("{}/catalogs", served.base)).await;
+
+    // Out, by keyboard, and in again with the token in the form.
+    let before = browser.loads();
+    browser.focus("form.leave button").await;
+    browser.press("Enter").await;
+    browser.wait_loaded(before).await;
+    assert!(browser.html().await.contains("You are logged out"));
+    browser.open(&format!("{}/events", served.base)).await;
+    assert!(browser.html().await.contains("The console is locked"));
+    let before = browser.loads();
+    browser.focus("#token").await;
+    for letter in crate::world::TOKEN.chars() {
+        browser.press(&letter.to_string()).await;
+    }
+    browser.press("Enter").await;
+    browser.wait_loaded(before).await;
+    assert_eq!(browser.place().await, format!("{}/events", served.base));
+    assert!(browser.html().await.contains("<h1>Events</h1>"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_on_another_port_is_not_shown_the_cookie() {
+    let Some(program) = find() else { return };
+    let served = Served::new().await;
+    // Somebody else's server on this machine, which notes what browsers send.
+    let shown = Arc::new(Mutex::new(Vec::<String>::new()));
+    let noted = Arc::clone(&shown);
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
+        .await
+        .expect("a port");
+    let elsewhere = format!("http://{}", listener.local_addr().expect("an address"));
+    let router = axum::Router::new().fallback(async move |headers: http::HeaderMap| {
+        let cookies = headers.get_all("cookie").iter();
+        let cookies = cookies.map(|cookie| cookie.to_str().expect("text").to_owned());
+        noted.lock().expect("no test panicked").extend(cookies);
+        "hello"
+    });
+    tokio::spawn(async move { axum::serve(listener, router).await });
+
+    let mut browser = Chromium::start(&program).await;
+    served.enter(&mut browser).await;
+    let before = browser.loads();
+    browser.focus("button[value=dark]").await;
+    browser.press("Enter").await;
+    browser.wait_loaded(before).await;
+    for path in ["/", "/extensions", "/~/", "/assets/console.css"] {
+        browser.open(&format!("{elsewhere}{path}")).await;
+    }
+    let shown = shown.lock().expect("no test panicked").join("; ");
+    assert!(
+        shown.contains("baton_theme=dark"),
+        "browsers do show cookies to other ports: {shown:?}"
+    );
+    assert!(!shown.contains("baton_console"), "{shown:?}");
+    browser.open(&format!("{}/", served.base)).await;
+    assert!(
+        browser.html().await.contains("<h1>Overview</h1>"),
+        "the session goes on"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -7,7 +7,7 @@ use futures_util::StreamExt as _;
 use http::Method;
 use tower::ServiceExt as _;
 
-use crate::world::{World, annotation, opened};
+use crate::world::{World, annotation};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_extension_is_paused_approved_and_taken_back() {
@@ -15,7 +15,7 @@ async fn an_extension_is_paused_approved_and_taken_back() {
     world.fill().await;
     let paused = world.press("/extensions/web/pause", &[]).await;
     assert_eq!(
-        (paused.status, paused.header("location")),
+        (paused.status, paused.leads_to(&world)),
         (303, "/extensions/web?done=paused")
     );
     world
@@ -98,7 +98,8 @@ async fn an_extension_is_paused_approved_and_taken_back() {
 async fn a_page_is_told_when_something_of_its_own_changes() {
     let world = World::empty().await;
     world.visit("/").await;
-    let request = opened(Method::GET, "/changes?about=catalogs/one")
+    let request = world
+        .opened(Method::GET, "/changes?about=catalogs/one")
         .body(Body::empty())
         .expect("a request");
     let response = world.router.clone().oneshot(request).await.expect("an answer");
@@ -126,7 +127,8 @@ async fn a_page_is_told_when_something_of_its_own_changes() {
 async fn so_many_pages_follow_the_cluster_and_no_more() {
     let world = World::empty().await;
     let follow = || async {
-        let request = opened(Method::GET, "/changes?about=events")
+        let request = world
+            .opened(Method::GET, "/changes?about=events")
             .body(Body::empty())
             .expect("a request");
         world.router.clone().oneshot(request).await.expect("an answer")

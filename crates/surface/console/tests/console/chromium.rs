@@ -223,6 +223,22 @@ impl Chromium {
             .to_owned()
     }
 
+    /// Waits until a page has led on to another, and that one is there.
+    pub(crate) async fn wait_place(&mut self, url: &str) {
+        let deadline = tokio::time::Instant::now() + PATIENCE;
+        // Between two pages the browser has no answer to either question.
+        let is_there = "document.readyState === 'complete' && location.href";
+        let parameters = json!({"expression": is_there, "returnByValue": true});
+        loop {
+            let answer = self.ask("Runtime.evaluate", parameters.clone()).await;
+            if answer.is_ok_and(|answer| answer["result"]["value"] == url) {
+                return;
+            }
+            assert!(tokio::time::Instant::now() < deadline, "never at {url}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
     /// Puts the focus on what a selector finds, without any script.
     pub(crate) async fn focus(&mut self, selector: &str) {
         let document = self.call("DOM.getDocument", json!({})).await;

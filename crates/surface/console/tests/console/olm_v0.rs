@@ -9,27 +9,15 @@ use kube::api::{Patch, PatchParams};
 use regex::Regex;
 use serde_json::{Value, json};
 
-use crate::recorded::{objects, restore, served};
-use crate::world::{PORT, World, apply, opened};
+use crate::recorded::{objects, restore, restore_in, served};
+use crate::world::{PORT, World, apply};
 
 const PLAN: &str = "/classic/plans/mixed/install-m4x9q";
 
 /// A cluster with everything that was recorded, which the console has seen.
 async fn recorded() -> World {
     let world = World::with_olm_v0(PORT).await;
-    restore(&world.client).await;
-    world.page_with("/classic", "badc").await;
-    world
-        .page_with("/classic/subscriptions/unsat/alpha", "can&#39;t go on by itself")
-        .await;
-    world.page_with("/classic/plans", "install-m4x9q").await;
-    world.page_with(PLAN, "Approve all of it").await;
-    world
-        .page_with("/classic/versions?copies=1", "copied from copy0")
-        .await;
-    world
-        .page_with("/classic/versions/miss/hand.v1.0.0", "NotPresent")
-        .await;
+    restore_in(&world).await;
     world
 }
 
@@ -75,7 +63,7 @@ async fn every_page_of_olm_v0_shows_what_was_recorded() {
     }
     let copy = world.visit("/classic/versions/copy1/alpha.v1.0.0").await;
     assert_eq!(
-        (copy.status, copy.header("location")),
+        (copy.status, copy.leads_to(&world)),
         (303, "/classic/versions/copy0/alpha.v1.0.0")
     );
     let overview = world.visit("/").await.text;
@@ -255,7 +243,7 @@ async fn a_plan_is_approved_as_it_was_seen_and_by_nobody_else() {
     // Neither without the token nor with a form of somebody else.
     let stranger = http::Request::builder()
         .method(Method::POST)
-        .uri(&approve)
+        .uri(format!("{}{approve}", world.ticket.place))
         .header("host", format!("127.0.0.1:{PORT}"));
     assert_eq!(
         world.send_with(stranger, format!("seen={seen}")).await.status,
@@ -263,11 +251,16 @@ async fn a_plan_is_approved_as_it_was_seen_and_by_nobody_else() {
     );
     for form in [format!("seen={seen}"), format!("key=wrong&seen={seen}")] {
         assert_eq!(
-            world.send_with(opened(Method::POST, &approve), form).await.status,
+            world
+                .send_with(world.opened(Method::POST, &approve), form)
+                .await
+                .status,
             403
         );
     }
-    let elsewhere = opened(Method::POST, &approve).header("origin", "http://evil.example.com");
+    let elsewhere = world
+        .opened(Method::POST, &approve)
+        .header("origin", "http://evil.example.com");
     let key = world.form_key().await;
     let foreign = world.send_with(elsewhere, format!("key={key}&seen={seen}")).await;
     assert_eq!(foreign.status, 403);
@@ -303,7 +296,7 @@ async fn a_plan_is_approved_as_it_was_seen_and_by_nobody_else() {
     let seen = world.seen_now().await;
     let approved = world.press(&approve, &[("seen", &seen)]).await;
     assert_eq!(
-        (approved.status, approved.header("location")),
+        (approved.status, approved.leads_to(&world)),
         (303, format!("{PLAN}?done=plan-approved").as_str())
     );
     assert_eq!(world.plan().await["spec"]["approved"], true);
@@ -350,7 +343,7 @@ async fn one_operator_of_a_plan_is_approved_alone() {
         .press(&approve, &[("seen", &seen), ("only", "alpha.v1.0.0")])
         .await;
     assert_eq!(
-        (alone.status, alone.header("location")),
+        (alone.status, alone.leads_to(&world)),
         (303, format!("{PLAN}?done=version-approved").as_str())
     );
     let plan = world.plan().await;

@@ -8,13 +8,32 @@ use kube::Api;
 use kube::api::{DynamicObject, Patch, PatchParams};
 use serde_json::{Value, json};
 
-use crate::world::apply;
+use crate::world::{World, apply};
 
 /// The recorded objects, in the order in which they are made.
 const RECORDED: &str = include_str!("recorded/olm-v0.yaml");
 
 /// How long a definition may take to be served, on a machine that does much else.
 const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Makes every recorded object, and waits until the console has seen them.
+pub(crate) async fn restore_in(world: &World) {
+    restore(&world.client).await;
+    world.page_with("/classic", "badc").await;
+    world
+        .page_with("/classic/subscriptions/unsat/alpha", "can&#39;t go on by itself")
+        .await;
+    world.page_with("/classic/plans", "install-m4x9q").await;
+    world
+        .page_with("/classic/plans/mixed/install-m4x9q", "Approve all of it")
+        .await;
+    world
+        .page_with("/classic/versions?copies=1", "copied from copy0")
+        .await;
+    world
+        .page_with("/classic/versions/miss/hand.v1.0.0", "NotPresent")
+        .await;
+}
 
 /// Makes every recorded object, with its status.
 pub(crate) async fn restore(client: &kube::Client) {

@@ -11,7 +11,7 @@ use axum::response::Response;
 use catalog::reading::Source;
 use catalog::store::{Store, StoreWriter};
 use chart::release::{Release, Stored};
-use console::{Console, Hosts, Options, Token};
+use console::{Console, Hosts, Options, SessionLimits, Token};
 use extension_controller::bundles::{Bundles, Certificates};
 use extension_controller::catalogs::{Catalogs, ContentError};
 use extension_controller::controller::{self, Controller};
@@ -69,6 +69,8 @@ pub(crate) struct World {
     pub(crate) client: kube::Client,
     pub(crate) console: Arc<Console>,
     pub(crate) router: axum::Router,
+    /// What lets this visitor in.
+    pub(crate) ticket: Ticket,
     catalogs: TestCatalogs,
     folder: tempfile::TempDir,
     registry: Serving,
@@ -80,16 +82,25 @@ pub(crate) struct World {
 impl World {
     /// A cluster with nothing but the kinds of OLM v1.
     pub(crate) async fn empty() -> Self {
-        Self::new(PORT, definitions::OLM_V1).await
+        Self::new(PORT, definitions::OLM_V1, SessionLimits::default()).await
+    }
+
+    /// The same with other limits for sessions.
+    pub(crate) async fn with_sessions(limits: SessionLimits) -> Self {
+        Self::new(PORT, definitions::OLM_V1, limits).await
     }
 
     /// A cluster with the kinds of OLM v0, too, for a console that is really reached at a port.
     pub(crate) async fn with_olm_v0(port: u16) -> Self {
         let definitions = definitions::OLM_V1.into_iter().chain(definitions::OLM_V0);
-        Self::new(port, definitions).await
+        Self::new(port, definitions, SessionLimits::default()).await
     }
 
-    async fn new(port: u16, definitions: impl IntoIterator<Item = Definition>) -> Self {
+    async fn new(
+        port: u16,
+        definitions: impl IntoIterator<Item = Definition>,
+        sessions: SessionLimits,
+    ) -> Self {
         let stage = Stage::in_memory(stage::Options::default())
             .await
             .expect("a stage");
@@ -117,11 +128,14 @@ impl World {
             broken_catalogs: BrokenCatalogs::Skip,
             system_namespace: SYSTEM.to_owned(),
             token: Token::from_text(TOKEN).expect("a token"),
+            sessions,
             hosts: Hosts::loopback(port),
         });
         tokio::spawn(Arc::clone(&console).run(std::future::pending()));
+        let router = console::router(Arc::clone(&console));
         Self {
-            router: console::router(Arc::clone(&console)),
+            ticket: Ticket::fetch(&router, port).await,
+            router,
             client,
             console,
             catalogs,
@@ -195,8 +209,25 @@ impl World {
         .await;
     }
 
+    /// Says that an extension, which no controller looks after here, has installed a version.
+    pub(crate) async fn claim(&self, name: &str, channel: &str, version: &str) {
+        self.extend(
+            name,
+            json!({}),
+            json!({"packageName": "web-operator", "channels": [channel]}),
+        )
+        .await;
+        let bundle = json!({"name": format!("web-operator.v{version}"), "version": version});
+        let status = json!({"status": {"install": {"bundle": bundle}}});
+        let patched = self
+            .extensions()
+            .patch_status(name, &PatchParams::default(), &Patch::Merge(&status))
+            .await;
+        patched.expect("a status");
+    }
+
     /// Publishes two packages in one catalog; another catalog can't be fetched.
-    async fn publish(&self) {
+    pub(crate) async fn publish(&self) {
         let mut objects = vec![
             json!({"schema": "olm.package", "name": "web-operator", "defaultChannel": "stable",
                 "description": "# Web operator\n\nServes the web, and <keeps> serving it."}),
@@ -302,8 +333,8 @@ impl World {
         )
     }
 
-    /// Makes a custom resource with two revisions of a release, of whose objects somebody changed one.
-    async fn release(&self) {
+    /// Makes a custom resource, and its kind if it isn't there.
+    pub(crate) async fn shop(&self, shop: &Value) -> DynamicObject {
         apply(&self.client, json!({
             "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
             "metadata": {"name": "shops.example.com"},
@@ -316,21 +347,29 @@ impl World {
         }))
         .await;
         let shops = self.shops();
+        let name = shop["metadata"]["name"].as_str().expect("a name");
+        let deadline = tokio::time::Instant::now() + PATIENCE;
+        loop {
+            let parameters = PatchParams::apply("test").force();
+            match shops.patch(name, &parameters, &Patch::Apply(shop)).await {
+                Ok(made) => return made,
+                // The kind is served a moment after its definition is there.
+                Err(error) => assert!(tokio::time::Instant::now() < deadline, "{error}"),
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Makes a custom resource with two revisions of a release, of whose objects somebody changed one.
+    async fn release(&self) {
         let shop = json!({
             "apiVersion": "example.com/v1alpha1", "kind": "Shop",
             "metadata": {"name": "books", "namespace": "shop", "labels": {"operatorVersion": "v2"}},
             "spec": {"replicas": 1, "greeting": "hello", "nodeSelector": {"disk": "fast"}},
         });
+        let made = self.shop(&shop).await;
         let deadline = tokio::time::Instant::now() + PATIENCE;
-        let made = loop {
-            let parameters = PatchParams::apply("test").force();
-            match shops.patch("books", &parameters, &Patch::Apply(&shop)).await {
-                Ok(made) => break made,
-                // The kind is served a moment after its definition is there.
-                Err(error) => assert!(tokio::time::Instant::now() < deadline, "{error}"),
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        };
+        let shops = self.shops();
         let status = json!({"status": {"conditions": [
             {"type": "Deployed", "status": "True", "reason": "UpgradeSuccessful", "message": "release was successfully upgraded",
                 "lastTransitionTime": "2026-01-01T00:00:00Z"},
@@ -404,12 +443,14 @@ impl World {
 
     /// Sends a request as a visitor who may look.
     pub(crate) async fn visit(&self, path: &str) -> Answer {
-        self.send(opened(Method::GET, path)).await
+        self.send(self.opened(Method::GET, path)).await
     }
 
     /// Presses a button of a page.
     pub(crate) async fn press(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
-        let request = opened(Method::POST, path).header("origin", format!("http://127.0.0.1:{PORT}"));
+        let request = self
+            .opened(Method::POST, path)
+            .header("origin", format!("http://127.0.0.1:{PORT}"));
         let mut all = vec![("key", self.form_key().await)];
         all.extend(fields.iter().map(|(key, value)| (*key, (*value).to_owned())));
         let form: Vec<String> = all.iter().map(|(key, value)| format!("{key}={value}")).collect();
@@ -430,7 +471,12 @@ impl World {
     pub(crate) async fn send_with(&self, request: http::request::Builder, body: String) -> Answer {
         let request = request.body(Body::from(body)).expect("a request");
         let response = self.router.clone().oneshot(request).await.expect("an answer");
-        Answer::read(response).await
+        Answer::read(response, &self.ticket.place).await
+    }
+
+    /// A request of a visitor who may look, for a page as it is called without the place.
+    pub(crate) fn opened(&self, method: Method, path: &str) -> http::request::Builder {
+        self.ticket.request(method, path)
     }
 
     /// Waits until a page holds a text.
@@ -451,30 +497,76 @@ impl World {
     }
 }
 
-/// A request of a visitor who may look.
-pub(crate) fn opened(method: Method, path: &str) -> http::request::Builder {
-    Request::builder()
-        .method(method)
-        .uri(path)
-        .header("host", format!("127.0.0.1:{PORT}"))
-        .header("cookie", format!("baton_console_{PORT}={TOKEN}"))
+/// What a browser that was let in has: where the pages are, and the number of its session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Ticket {
+    pub(crate) port: u16,
+    pub(crate) place: String,
+    pub(crate) number: String,
+}
+
+impl Ticket {
+    /// Opens the printed address.
+    pub(crate) async fn fetch(router: &axum::Router, port: u16) -> Self {
+        let request = Request::builder()
+            .uri(format!("/?token={TOKEN}"))
+            .header("host", format!("127.0.0.1:{port}"));
+        let request = request.body(Body::empty()).expect("a request");
+        let response = router.clone().oneshot(request).await.expect("an answer");
+        Self::of(&Answer::read(response, "").await, port)
+    }
+
+    /// Reads what an answer has the browser keep.
+    pub(crate) fn of(answer: &Answer, port: u16) -> Self {
+        let pattern = format!(
+            "^baton_console_{port}=([0-9A-Za-z_-]{{32}}); Path=(/~[0-9A-Za-z_-]{{22}}); HttpOnly; SameSite=Strict$"
+        );
+        let pattern = Regex::new(&pattern).expect("a pattern");
+        let cookie = answer.header("set-cookie");
+        let parts = pattern
+            .captures(cookie)
+            .unwrap_or_else(|| panic!("no cookie of a session: {cookie:?}"));
+        Self {
+            port,
+            number: parts[1].to_owned(),
+            place: parts[2].to_owned(),
+        }
+    }
+
+    /// A request for a page, as it is called without the place.
+    pub(crate) fn request(&self, method: Method, path: &str) -> http::request::Builder {
+        Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", self.place))
+            .header("host", format!("127.0.0.1:{}", self.port))
+            .header("cookie", format!("baton_console_{}={}", self.port, self.number))
+    }
 }
 
 /// What the console answered.
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: http::HeaderMap,
+    /// The page as it was sent.
+    pub(crate) sent: String,
+    /// The page with links as if it were at the root.
     pub(crate) text: String,
 }
 
 impl Answer {
-    async fn read(response: Response) -> Self {
+    async fn read(response: Response, place: &str) -> Self {
         let (parts, body) = response.into_parts();
         let bytes = body.collect().await.expect("a body").to_bytes();
+        // A server that really sends it would stop here.
+        if let Some(length) = parts.headers.get("content-length") {
+            assert_eq!(length, bytes.len().to_string().as_str());
+        }
+        let sent = String::from_utf8(bytes.to_vec()).expect("text");
         Self {
             status: parts.status.as_u16(),
             headers: parts.headers,
-            text: String::from_utf8(bytes.to_vec()).expect("text"),
+            text: sent.replace(place, ""),
+            sent,
         }
     }
 
@@ -482,6 +574,12 @@ impl Answer {
         self.headers
             .get(name)
             .map_or("", |value| value.to_str().expect("text"))
+    }
+
+    /// Where the answer leads to, as it is called without the place.
+    pub(crate) fn leads_to<'a>(&'a self, world: &World) -> &'a str {
+        let location = self.header("location");
+        location.strip_prefix(&world.ticket.place).unwrap_or(location)
     }
 
     /// What the page is about, with everything that is another one with every run replaced.

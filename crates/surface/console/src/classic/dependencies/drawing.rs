@@ -133,7 +133,7 @@ pub(super) fn draw(operators: &Operators) -> Drawing {
         class: "needs",
         to: *to,
         from,
-        road_from: None,
+        road_from: &[],
         may_be_straight: true,
     });
     let drawing = lanes::draw(
