@@ -47,6 +47,8 @@ pub struct Collision {
     pub controller: Option<Value>,
     /// The extension that it was made for, as far as it says.
     pub extension: Option<String>,
+    /// The extension that asks for it; none where a revision was made by hand.
+    pub wanted_by: Option<String>,
     /// Whether it once belonged to a revision that let it go.
     pub orphaned: bool,
 }
@@ -80,6 +82,7 @@ pub fn decide(
             extension: label(live, keys::OWNER_NAME)
                 .filter(|name| !name.is_empty())
                 .map(str::to_owned),
+            wanted_by: extension_of(wanted).map(str::to_owned),
             orphaned: controller(live).is_none() && applied_by.is_some(),
         })
     };
@@ -114,6 +117,12 @@ pub fn decide(
     }
 }
 
+/// The extension that an object is made for; none where its revision was made by hand.
+fn extension_of(wanted: &Value) -> Option<&str> {
+    let name = label(wanted, keys::OWNER_NAME).filter(|name| !name.is_empty());
+    name.filter(|_| label(wanted, keys::OWNER_KIND) == Some("ClusterExtension"))
+}
+
 /// Whether an object was left behind on purpose by an earlier installation of the same package.
 fn was_kept_for(wanted: &Value, live: &Value) -> bool {
     let package = annotation(wanted, keys::PACKAGE_NAME);
@@ -130,31 +139,55 @@ impl Collision {
             self.id.in_conditions(),
             printed(self.controller.as_ref())
         );
-        let written = match (&self.controller, self.orphaned) {
-            (Some(owner), _) => {
+        let written = match (&self.controller, self.orphaned, &self.wanted_by) {
+            (Some(owner), _, wanted_by) => {
                 let said = |key: &str| owner.get(key).and_then(Value::as_str).unwrap_or_default();
                 let of = self.extension.as_ref();
                 let of = of.map_or_else(String::new, |name| format!(" of extension {name:?}"));
+                let way_out = match wanted_by {
+                    Some(_) => "; what is controlled by another isn't taken over",
+                    None => ", or set collisionProtection to None to take it over",
+                };
                 write!(
                     message,
-                    "It belongs to {} {:?}{of}: remove it there, or set collisionProtection to None to take it over.",
+                    "It belongs to {} {:?}{of}: remove it there{way_out}.",
                     said("kind"),
                     said("name")
                 )
             }
-            (None, true) => write!(
+            (None, true, None) => write!(
                 message,
                 "It was left behind by an earlier revision: delete it, or remove its annotation {}.",
                 keys::REVISION
             ),
-            (None, false) => write!(
+            (None, true, Some(extension)) => write!(
+                message,
+                "It was left behind by an earlier revision: delete it, or remove its annotation {} and let the extension take over \
+                 what nobody controls: {}",
+                keys::REVISION,
+                adopting(extension)
+            ),
+            (None, false, None) => write!(
                 message,
                 "It exists already: delete it, or set collisionProtection to IfNoController to take it over."
+            ),
+            (None, false, Some(extension)) => write!(
+                message,
+                "It exists already: delete it, or let the extension take over what nobody controls: {}",
+                adopting(extension)
             ),
         };
         debug_assert!(written.is_ok(), "a text takes everything");
         message
     }
+}
+
+/// The command that lets an extension take over what nobody controls.
+fn adopting(extension: &str) -> String {
+    format!(
+        "kubectl annotate clusterextension {extension} {}=unowned",
+        keys::ADOPT
+    )
 }
 
 #[cfg(test)]
@@ -275,5 +308,66 @@ mod tests {
         Conflicting Owner: &OwnerReference{Kind:ClusterObjectSet,Name:b-1,UID:uid of b-1,APIVersion:olm.operatorframework.io/v1,Controller:*true,BlockOwnerDeletion:*true,}
         It belongs to ClusterObjectSet "b-1" of extension "b": remove it there, or set collisionProtection to None to take it over.
         "#);
+    }
+
+    #[test]
+    fn an_extension_is_told_of_what_extensions_have() {
+        let wanted = |owner: Option<&str>| {
+            let mut wanted = object(None, None);
+            if let Some(name) = owner {
+                wanted["metadata"]["labels"] =
+                    json!({keys::OWNER_KIND: "ClusterExtension", keys::OWNER_NAME: name});
+            }
+            wanted
+        };
+        let foreign = || Some(owner("b-1").controller_reference());
+        for (asks, controller, revision, expected) in [
+            (
+                Some("a"),
+                None,
+                None,
+                "It exists already: delete it, or let the extension take over what nobody controls: kubectl annotate \
+                 clusterextension a baton-olm.dev/adopt=unowned",
+            ),
+            (
+                Some("a"),
+                None,
+                Some("1"),
+                "It was left behind by an earlier revision: delete it, or remove its annotation \
+                 olm.operatorframework.io/revision and let the extension take over what nobody controls: kubectl annotate \
+                 clusterextension a baton-olm.dev/adopt=unowned",
+            ),
+            (
+                Some("a"),
+                foreign(),
+                None,
+                "It belongs to ClusterObjectSet \"b-1\": remove it there; what is controlled by another isn't taken over.",
+            ),
+            (
+                None,
+                None,
+                None,
+                "It exists already: delete it, or set collisionProtection to IfNoController to take it over.",
+            ),
+            (
+                None,
+                None,
+                Some("1"),
+                "It was left behind by an earlier revision: delete it, or remove its annotation \
+                 olm.operatorframework.io/revision.",
+            ),
+            (
+                None,
+                foreign(),
+                None,
+                "It belongs to ClusterObjectSet \"b-1\": remove it there, or set collisionProtection to None to take it over.",
+            ),
+        ] {
+            let live = object(controller, revision);
+            let Action::Collide(collision) = decide(&wanted(asks), Some(&live), &claimant(), Prevent) else {
+                panic!("it is another's");
+            };
+            assert_eq!(collision.message().lines().last(), Some(expected));
+        }
     }
 }

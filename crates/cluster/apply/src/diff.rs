@@ -106,6 +106,19 @@ impl Change {
         }
     }
 
+    /// Leaves out the mark with which OLM says of which version an object is: it changes with every upgrade, and is no news.
+    #[must_use]
+    pub fn without_mark(mut self) -> Self {
+        if self.what == What::Update {
+            let mark = format!("metadata.annotations[{:?}]", keys::BUNDLE_VERSION);
+            self.fields.retain(|field| field.path != mark);
+            if self.fields.is_empty() {
+                self.what = What::Same;
+            }
+        }
+        self
+    }
+
     /// Returns the change as data for programs.
     pub fn to_json(&self) -> Value {
         let mut value = json!(self.what);
@@ -301,6 +314,21 @@ mod tests {
             Change::between(&change.id, Some(&before), Some(&before)).what,
             What::Same
         );
+    }
+
+    #[test]
+    fn the_version_that_an_object_is_of_is_no_news() {
+        let object = |version: &str, data: &str| {
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a",
+                "annotations": {keys::BUNDLE_VERSION: version}}, "data": {"a": data}})
+        };
+        let change = |before: &Value, after: &Value| {
+            Change::between(&ObjectId::of(before), Some(before), Some(after)).without_mark()
+        };
+        let first = object("1.0.0", "1");
+        assert_eq!(change(&first, &object("1.1.0", "1")).what, What::Same);
+        let other = change(&first, &object("1.1.0", "2"));
+        assert_eq!((other.what, other.fields.len()), (What::Update, 1));
     }
 
     #[test]

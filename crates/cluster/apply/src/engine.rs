@@ -29,6 +29,8 @@ use crate::teardown::Survivors;
 use server::{Server, Trouble};
 use watches::Watches;
 
+pub use preview::Previewed;
+
 /// How many objects of a phase are read or written at once: a server has others to serve.
 const AT_ONCE: usize = 8;
 

@@ -2,26 +2,29 @@
 //!
 //! [`decide`] looks at what is known and says the next step; whoever acts notes the outcome in the [`Snapshot`] and asks
 //! again, until the step is a conclusion. Phases go in their order: the next begins when the objects of the one before
-//! pass their probes. A revision that is archived lets go of its objects in reverse order.
+//! pass their probes. A revision that is archived lets go of its objects in reverse order, and waits for the pods of workloads
+//! before it takes what they need, such as their rights.
 
 pub mod conclusion;
+mod removal;
 pub mod report;
 
 use api::ClusterObjectSet;
 use api::cluster_object_set::LifecycleState;
 use api::keys;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::collision::{self, Action, Claimant};
-use crate::content::{Content, ContentError, ContentPhase, Wanted, owner_of};
+use crate::content::{Content, ContentError, ContentPhase, owner_of};
 use crate::desired;
 use crate::digests;
 use crate::owners::Owner;
 use crate::probes::ProbeResult;
-use crate::teardown::{self, Parting, Survivors};
+use crate::teardown::{Parting, Survivors};
 use crate::validation::{PhaseProblem, problem_of_revision};
 use conclusion::{Conclusion, Speaker};
+use removal::{let_go, say_farewell};
 use report::{ObjectReport, PhaseReport, Rollout, Standing};
 
 /// Everything that is known of a revision when the next step is decided.
@@ -311,125 +314,6 @@ fn roll_out(snapshot: &Snapshot, content: &Content) -> Step {
         return Step::Advance(report);
     }
     conclude(speaker.rolled_out(&so_far(report)))
-}
-
-/// How long an operator has to clean up after its custom resources before it goes itself.
-const FAREWELL: SignedDuration = SignedDuration::from_mins(2);
-
-/// Takes away definitions before the collector takes the rest: as long as the operator runs, it can let go of the custom
-/// resources that go with them.
-fn say_farewell(snapshot: &Snapshot, content: &Content) -> Step {
-    let set = &snapshot.set;
-    let speaker = Speaker::new(set, snapshot.now);
-    let conclude = |conclusion| Step::Conclude(Box::new(conclusion));
-    let since = set.metadata.deletion_timestamp.as_ref();
-    let is_over = since.is_none_or(|since| snapshot.now.duration_since(since.0) > FAREWELL);
-    let index = snapshot.finished.len();
-    let left = content.phases.get(index..).unwrap_or_default();
-    let is_definition = |wanted: &Wanted| Survivors::Definitions.include(&wanted.id);
-    let has_definitions = |phase: &ContentPhase| phase.objects.iter().any(is_definition);
-    let Some(phase) = left
-        .first()
-        .filter(|_| !is_over && left.iter().any(has_definitions))
-    else {
-        return conclude(speaker.deleted());
-    };
-    if has_definitions(phase) {
-        if !is_known(snapshot, phase) {
-            return Step::Look { phase: index };
-        }
-        let owner = Owner::of(set);
-        let mut partings = Vec::new();
-        let mut waiting = Vec::new();
-        let definitions = phase.objects.iter().zip(&snapshot.objects).enumerate();
-        for (index, (wanted, observed)) in definitions.filter(|(_, (wanted, _))| is_definition(wanted)) {
-            let live = match &observed.seen {
-                Seen::Present(live) => Some(live.as_ref()),
-                _ => None,
-            };
-            match (teardown::decide(live, &owner, false), &observed.outcome) {
-                (parting @ Parting::Delete { .. }, None) => partings.push((index, parting)),
-                (Parting::Done | Parting::Release(_), None | Some(Outcome::Done)) => {}
-                // On its way out, or the server would not take its deletion, which is tried again.
-                _ => waiting.push(wanted.id.name.as_str()),
-            }
-        }
-        if !partings.is_empty() {
-            return Step::Part {
-                phase: index,
-                partings,
-            };
-        }
-        if !waiting.is_empty() {
-            return conclude(speaker.saying_farewell(&waiting));
-        }
-    }
-    Step::Advance(PhaseReport {
-        name: phase.name.clone(),
-        ..PhaseReport::default()
-    })
-}
-
-/// Lets go of the phases from the last to the first.
-fn let_go<'a>(
-    snapshot: &'a Snapshot,
-    content: &Content,
-    survivors: Survivors,
-    end: impl FnOnce(Speaker<'a>) -> Conclusion,
-) -> Step {
-    let set = &snapshot.set;
-    let speaker = Speaker::new(set, snapshot.now).noting(&content.digests);
-    let conclude = |conclusion| Step::Conclude(Box::new(conclusion));
-    let is_deleted = set.metadata.deletion_timestamp.is_some();
-    let left = content.phases.len().saturating_sub(snapshot.finished.len());
-    let Some((index, phase)) = left
-        .checked_sub(1)
-        .and_then(|index| Some((index, content.phases.get(index)?)))
-    else {
-        return conclude(end(speaker));
-    };
-    let must_be_seen = |observed: &Observed| observed.seen == Seen::Settled;
-    if !is_known(snapshot, phase) || snapshot.objects.iter().any(must_be_seen) {
-        return Step::Look { phase: index };
-    }
-    let failures = failures(snapshot);
-    if !failures.is_empty() {
-        return conclude(speaker.teardown_failed(&format!("teardown phase: {}", failures.join("\n"))));
-    }
-    let owner = Owner::of(set);
-    let mut partings = Vec::new();
-    let mut waits = false;
-    for (index, (wanted, observed)) in phase.objects.iter().zip(&snapshot.objects).enumerate() {
-        let live = match &observed.seen {
-            Seen::Present(live) => Some(live.as_ref()),
-            _ => None,
-        };
-        let survives = survivors.include(&wanted.id);
-        // When a revision is deleted, what doesn't survive is collected; only what survives must be let go.
-        if is_deleted && !survives {
-            continue;
-        }
-        match teardown::decide(live, &owner, survives) {
-            Parting::Done => {}
-            Parting::Waiting => waits = true,
-            // Deleted a moment ago, and seen once more since: its finalizers take their time.
-            _ if observed.outcome == Some(Outcome::Done) => waits = true,
-            parting => partings.push((index, parting)),
-        }
-    }
-    if !partings.is_empty() {
-        return Step::Part {
-            phase: index,
-            partings,
-        };
-    }
-    if waits {
-        return conclude(speaker.tearing_down());
-    }
-    Step::Advance(PhaseReport {
-        name: phase.name.clone(),
-        ..PhaseReport::default()
-    })
 }
 
 fn is_known(snapshot: &Snapshot, phase: &ContentPhase) -> bool {

@@ -2,6 +2,7 @@
 
 use api::ClusterObjectSet;
 use api::keys;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::object::{ObjectId, is_terminating, text};
@@ -23,9 +24,48 @@ pub enum Parting {
         uid: String,
         /// Which state of it was seen.
         resource_version: String,
+        /// What becomes of what it made.
+        offspring: Offspring,
     },
     /// It stays: remove the traces of the revision with this merge patch.
     Release(Value),
+}
+
+/// What becomes of what an object made, when the object is deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Offspring {
+    /// It goes after the object.
+    Follows,
+    /// It goes before the object, which is there until then.
+    Precedes,
+}
+
+/// The kinds, by group, of objects that have pods, or are some.
+const WORKLOADS: &[(&str, &str)] = &[
+    ("apps", "Deployment"),
+    ("apps", "StatefulSet"),
+    ("apps", "DaemonSet"),
+    ("apps", "ReplicaSet"),
+    ("batch", "Job"),
+    ("batch", "CronJob"),
+    ("", "ReplicationController"),
+    ("", "Pod"),
+];
+
+/// Returns whether an object has pods, or is one. A pod that is told to end still has something to do, such as giving back a
+/// Lease: it needs its rights for that, so that these go after it.
+pub fn has_pods(id: &ObjectId) -> bool {
+    WORKLOADS.contains(&(id.group(), id.kind.as_str()))
+}
+
+/// How long pods may take to end before nobody waits for them any more: most have half a minute, and one on a machine that is
+/// gone never does.
+const PODS_END_WITHIN: SignedDuration = SignedDuration::from_mins(2);
+
+/// Returns whether an object that is on its way out has taken more time for that than its pods are given.
+pub fn is_overdue(live: &Value, now: Timestamp) -> bool {
+    let told = text(live, "/metadata/deletionTimestamp").parse::<Timestamp>();
+    told.is_ok_and(|told| now.duration_since(told) > PODS_END_WITHIN)
 }
 
 /// Which objects outlive their revision.
@@ -104,6 +144,11 @@ pub fn decide(live: Option<&Value>, owner: &Owner, survives: bool) -> Parting {
     Parting::Delete {
         uid: text(live, "/metadata/uid").to_owned(),
         resource_version: text(live, "/metadata/resourceVersion").to_owned(),
+        offspring: if has_pods(&ObjectId::of(live)) {
+            Offspring::Precedes
+        } else {
+            Offspring::Follows
+        },
     }
 }
 
@@ -141,7 +186,8 @@ mod tests {
             decide(Some(&mine), &me, false),
             Parting::Delete {
                 uid: "u".into(),
-                resource_version: "7".into()
+                resource_version: "7".into(),
+                offspring: Offspring::Follows,
             }
         );
         let mut leaving = mine.clone();
@@ -150,6 +196,39 @@ mod tests {
         assert_eq!(decide(None, &me, false), Parting::Done);
         let another = owned_by(json!([owner("b-1").controller_reference()]));
         assert_eq!(decide(Some(&another), &me, false), Parting::Done);
+    }
+
+    #[test]
+    fn a_workload_goes_after_its_pods_and_is_not_waited_for_without_end() {
+        let me = owner("a-1");
+        let object = |api_version: &str, kind: &str| {
+            let mut object = owned_by(json!([me.controller_reference()]));
+            object["apiVersion"] = json!(api_version);
+            object["kind"] = json!(kind);
+            object
+        };
+        for (api_version, kind, expected) in [
+            ("apps/v1", "Deployment", Offspring::Precedes),
+            ("batch/v1", "Job", Offspring::Precedes),
+            ("v1", "Pod", Offspring::Precedes),
+            ("v1", "ServiceAccount", Offspring::Follows),
+            ("example.com/v1", "Deployment", Offspring::Follows),
+        ] {
+            let Parting::Delete { offspring, .. } = decide(Some(&object(api_version, kind)), &me, false)
+            else {
+                panic!("{kind} is deleted");
+            };
+            assert_eq!(offspring, expected, "{api_version} {kind}");
+        }
+        let mut leaving = object("apps/v1", "Deployment");
+        leaving["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        let at = |time: &str| time.parse::<Timestamp>().expect("a time");
+        assert!(!is_overdue(&leaving, at("2026-01-01T00:02:00Z")));
+        assert!(is_overdue(&leaving, at("2026-01-01T00:02:01Z")));
+        assert!(!is_overdue(
+            &object("apps/v1", "Deployment"),
+            at("2026-01-01T00:02:01Z")
+        ));
     }
 
     #[test]

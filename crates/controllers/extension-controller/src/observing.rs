@@ -10,6 +10,7 @@ use api::{ClusterCatalog, ClusterExtension, ClusterObjectSet, keys};
 use apply::definition_safety;
 use apply::engine::content_of;
 use apply::refusal::words;
+use apply::revision::conclusion::collides;
 use catalog::objects::Property;
 use image::reference::Reference;
 use jiff::Timestamp;
@@ -64,6 +65,8 @@ struct Settled {
     bundle: Bundle,
     extension: (Option<String>, i64, BTreeMap<String, String>),
     revision: ObjectMeta,
+    /// Whether the revision collides with objects of others, which it may be allowed to take over by now.
+    collides: bool,
 }
 
 impl Settled {
@@ -73,7 +76,8 @@ impl Settled {
             return None;
         };
         Reference::parse(&bundle.image).ok()?.digest()?;
-        let metadata = &snapshot.object_sets.last()?.metadata;
+        let newest = snapshot.object_sets.last()?;
+        let metadata = &newest.metadata;
         let mut annotations = snapshot.annotations();
         annotations.remove(keys::WAITING);
         Some(Self {
@@ -88,6 +92,7 @@ impl Settled {
                 resource_version: None,
                 ..metadata.clone()
             },
+            collides: collides(&newest.status.conditions),
         })
     }
 }

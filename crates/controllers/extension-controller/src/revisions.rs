@@ -14,6 +14,7 @@ use api::cluster_object_set::{
 use api::{ClusterExtension, ClusterObjectSet, keys};
 use apply::phases::phases_of;
 use apply::probes::default_probes;
+use apply::revision::conclusion::collides;
 use apply::secrets::{Destination, PackError, pack};
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
@@ -151,7 +152,8 @@ impl Desired {
     ) -> Result<Change, PackError> {
         let is_over = newest.spec.lifecycle_state == LifecycleState::Archived
             || newest.metadata.deletion_timestamp.is_some();
-        if is_over || fingerprint(&self.phases)? != fingerprint(&newest.spec.phases)? {
+        let takes_more = may_take_more(self.collision_protection, newest);
+        if is_over || takes_more || fingerprint(&self.phases)? != fingerprint(&newest.spec.phases)? {
             return Ok(Change::Next);
         }
         let mut wanted = self.object_set(extension, newest.spec.revision, newest.spec.phases.clone());
@@ -247,6 +249,14 @@ impl Desired {
     fn goes_with_its_extension(&self) -> bool {
         !self.annotations.contains_key(keys::ON_DELETE)
     }
+}
+
+/// Returns whether a revision is held up by objects that another protection lets it take over: what a revision does about them
+/// can't change, so that it takes another one.
+pub fn may_take_more(protection: CollisionProtection, revision: &ClusterObjectSet) -> bool {
+    revision.spec.collision_protection == CollisionProtection::Prevent
+        && protection != CollisionProtection::Prevent
+        && collides(&revision.status.conditions)
 }
 
 /// Returns the reference that says that something belongs to an extension.

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::cluster_extension::{BundleMetadata, CatalogFilter, ClusterExtensionSpec, ExtensionSource};
-use api::cluster_object_set::LifecycleState;
+use api::cluster_object_set::{CollisionProtection, LifecycleState};
 use api::condition::{self, ConditionStatus, Statement, find};
 use api::{ClusterExtension, ClusterObjectSet, keys};
 use extension_controller::choosing::{Choice, Target, WaitsFor, choose};
 use extension_controller::deciding::{Again, Plan, ROLLBACK_DEADLINE_MINUTES, Write, decide};
+use extension_controller::explaining::explained;
 use extension_controller::failure::Failure;
 use extension_controller::revisions::{Desired, NewRevision};
 use extension_controller::snapshot::{Content, NoContent, SeenCatalog, SeenPackage, Snapshot};
@@ -691,6 +692,109 @@ fn fields_that_may_change_are_changed_in_the_revision_that_is_there() {
         object_set.metadata.annotations.as_ref().expect("annotations")[keys::ON_DELETE],
         "keep-crds"
     );
+}
+
+#[test]
+fn a_revision_that_collides_is_followed_by_one_that_may_take_over_what_nobody_controls() {
+    let colliding = |world: World| {
+        world.rolling_out("1.2.0").change_newest(|newest| {
+            let statement = Statement::new(
+                "Progressing",
+                ConditionStatus::True,
+                "Retrying",
+                "revision object collisions in phase 0\nObject ConfigMap.v1 default/p",
+            );
+            condition::set(
+                &mut newest.status.conditions,
+                statement,
+                1,
+                at("2026-11-16T12:00:00Z"),
+            );
+        })
+    };
+    // Nothing is taken over unasked, and nothing changes where nothing collides.
+    assert_eq!(created(&colliding(World::new("1.2.0")).plan()), None);
+    let adopting = || World::new("1.2.0").annotate(keys::ADOPT, "unowned");
+    let prevents = |newest: &mut ClusterObjectSet| {
+        newest.spec.collision_protection = CollisionProtection::Prevent;
+    };
+    assert_eq!(
+        created(&adopting().rolling_out("1.2.0").change_newest(prevents).plan()),
+        None
+    );
+    let plan = colliding(adopting()).change_newest(prevents).plan();
+    assert_eq!(created(&plan), Some(("a-2", "1.2.0")));
+    let next = plan.writes.iter().find_map(|write| match write {
+        Write::Create(next) => Some(next.object_set.spec.collision_protection),
+        _ => None,
+    });
+    assert_eq!(next, Some(CollisionProtection::IfNoController));
+    // What that one still collides with is controlled by somebody, and yet another one would not help.
+    let still = colliding(adopting()).change_newest(|newest| {
+        newest.spec.collision_protection = CollisionProtection::IfNoController;
+    });
+    assert_eq!(created(&still.plan()), None);
+}
+
+#[test]
+fn an_explanation_says_what_waits_and_what_a_version_is_stuck_on() {
+    let next = |world: &World| explained(&world.snapshot).expect("explained").next;
+    let manual = World::new("1.2.0").annotate(keys::APPROVAL, "manual");
+    let waits = explained(&manual.snapshot).expect("explained");
+    assert!(
+        waits.next.starts_with("version 1.2.0 waits for approval; "),
+        "{}",
+        waits.next
+    );
+    assert_eq!(
+        waits.waiting.expect("a version that waits").does,
+        "waits for approval"
+    );
+    let second = World::new("1.2.0")
+        .annotate(keys::APPROVAL, "manual")
+        .installed("1.1.0");
+    assert!(
+        next(&second).starts_with("version 1.1.0 stays; version 1.2.0 waits for approval; "),
+        "{}",
+        next(&second)
+    );
+    let first = World::new("1.2.0").rolling_out("1.2.0");
+    assert_eq!(next(&first), "version 1.2.0 is being rolled out");
+    let say = |newest: &mut ClusterObjectSet, kind, status, reason: &str, message: &str| {
+        let statement = Statement::new(kind, status, reason, message);
+        let now = at("2026-11-16T12:00:00Z");
+        condition::set(&mut newest.status.conditions, statement, 1, now);
+    };
+    let failing = first.change_newest(|newest| {
+        let message = "Object Deployment.apps/v1 default/p: no replicas\nObject Pod.v1 default/p: Pending";
+        say(
+            newest,
+            "Available",
+            ConditionStatus::False,
+            "ProbeFailure",
+            message,
+        );
+    });
+    let stuck = explained(&failing.snapshot).expect("explained");
+    assert_eq!(stuck.under_way.as_deref(), Some("1.2.0"));
+    assert_eq!(
+        stuck.next,
+        "version 1.2.0 is being rolled out; it is stuck on Deployment.apps/v1 default/p: no replicas; Pod.v1 default/p: Pending"
+    );
+    let drifted = World::new("1.2.0").installed("1.2.0").change_newest(|newest| {
+        say(
+            newest,
+            "Progressing",
+            ConditionStatus::True,
+            "Retrying",
+            "forbidden",
+        );
+    });
+    let stuck = explained(&drifted.snapshot).expect("explained");
+    assert_eq!(stuck.next, "version 1.2.0 stays; it is stuck on forbidden");
+    assert_eq!(stuck.stuck.expect("what is stuck").version, "1.2.0");
+    let well = explained(&World::new("1.2.0").installed("1.2.0").snapshot).expect("explained");
+    assert_eq!((well.next.as_str(), well.stuck), ("version 1.2.0 stays", None));
 }
 
 #[test]

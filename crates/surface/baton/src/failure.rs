@@ -2,7 +2,7 @@
 
 use std::io;
 
-use chart::diagnosis::Diagnosis;
+use chart::diagnosis::{Diagnosis, Excerpt};
 
 /// Why a command stopped.
 #[derive(Debug)]
@@ -42,6 +42,14 @@ impl Failure {
             ..Diagnosis::default()
         };
         Self::with_diagnosis(text, diagnosis)
+    }
+
+    /// The same failure, with lines shown that it is about.
+    pub(crate) fn showing(mut self, excerpts: impl IntoIterator<Item = Excerpt>) -> Self {
+        if let Self::Message { diagnosis, .. } = &mut self {
+            diagnosis.excerpts.extend(excerpts);
+        }
+        self
     }
 
     /// The same failure, with what was being done said before it.

@@ -20,7 +20,7 @@ use api::ClusterCatalog;
 use catalog::store::Store;
 use catalog_controller::Handle;
 use catalog_controller::pull_secrets::{self, GlobalSecrets};
-use console::{Console, Hosts, Token};
+use console::{Console, Hosts, SessionLimits, Token};
 use deploy::component::Component;
 use duty::fence::Fence;
 use duty::leader::Tenure;
@@ -248,6 +248,7 @@ impl Olm {
             broken_catalogs: self.broken_catalogs,
             system_namespace: self.system_namespace.clone(),
             token,
+            sessions: SessionLimits::default(),
             hosts,
         })
     }

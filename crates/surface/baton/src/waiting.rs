@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
+use futures_util::{Stream, StreamExt as _};
 
 /// How long the first look at what is waited for may take: a busy server or a slow network, but no hole in it. The patience of who
 /// waits begins with that look, so that a short one is enough to say how things stand.
@@ -34,4 +35,15 @@ impl WaitFlags {
     pub(crate) fn patience(self) -> Duration {
         Duration::from_secs(self.timeout)
     }
+}
+
+/// How long changes are gathered: they come in bursts, and what they come to is looked at when one is over.
+pub(crate) const GATHERED_FOR: Duration = Duration::from_millis(300);
+
+/// Waits for a change and for those that follow it at once. Where no more changes are told of, this has no end.
+pub(crate) async fn burst(mut changes: impl Stream<Item = ()> + Unpin) {
+    if changes.next().await.is_none() {
+        std::future::pending::<()>().await;
+    }
+    while let Ok(Some(())) = tokio::time::timeout(GATHERED_FOR, changes.next()).await {}
 }

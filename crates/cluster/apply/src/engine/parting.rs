@@ -55,8 +55,9 @@ impl Engine {
             Parting::Delete {
                 uid,
                 resource_version,
+                offspring,
             } => {
-                self.server.delete(id, uid, resource_version).await?;
+                self.server.delete(id, uid, resource_version, *offspring).await?;
                 let left = self.server.get(id).await?;
                 Ok(left.map_or(Seen::Absent, |live| Seen::Present(Box::new(live))))
             }

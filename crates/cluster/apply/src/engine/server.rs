@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::object::ObjectId;
 use crate::refusal::{is_not_found, words};
 use crate::served::{Kinds, Served, Unfound};
+use crate::teardown::Offspring;
 
 /// Whether a change is made, or only tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,8 +141,13 @@ impl Server {
         id: &ObjectId,
         uid: &str,
         resource_version: &str,
+        offspring: Offspring,
     ) -> Result<(), Trouble> {
-        let parameters = DeleteParams::default().preconditions(Preconditions {
+        let parameters = match offspring {
+            Offspring::Follows => DeleteParams::default(),
+            Offspring::Precedes => DeleteParams::foreground(),
+        };
+        let parameters = parameters.preconditions(Preconditions {
             uid: Some(uid.to_owned()),
             resource_version: Some(resource_version.to_owned()),
         });

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use api::cluster_object_set::ClusterObjectSetStatus;
-use api::condition::{self, Statement};
+use api::condition::{self, Condition, Statement};
 use api::{ClusterObjectSet, ConditionStatus, keys};
 use jiff::{SignedDuration, Timestamp};
 
@@ -17,8 +17,17 @@ const RETRY: Duration = Duration::from_secs(10);
 /// How long to wait for objects to go.
 const TEARDOWN_RETRY: Duration = Duration::from_secs(5);
 
-/// How often it is looked whether custom resources are gone: who deletes an extension waits for it.
+/// How often it is looked whether custom resources and pods are gone: who deletes an extension waits for it.
 const FAREWELL_RETRY: Duration = Duration::from_secs(1);
+
+/// How it is said that objects of a phase belong to others, before the number of the phase and the objects.
+const COLLISIONS: &str = "revision object collisions in phase";
+
+/// Returns whether a revision says that objects of it belong to others.
+pub fn collides(conditions: &[Condition]) -> bool {
+    // When its time is over, it says that as well.
+    condition::find(conditions, "Progressing").is_some_and(|said| said.message.contains(COLLISIONS))
+}
 
 /// What is said of a revision, and what follows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -139,12 +148,25 @@ impl<'a> Speaker<'a> {
     }
 
     /// Definitions are on their way out, and the operator with them once its custom resources are gone.
-    pub fn saying_farewell(mut self, definitions: &[&str]) -> Conclusion {
+    pub fn waiting_for_custom_resources(self, definitions: &[&str]) -> Conclusion {
         let message = format!(
             "waiting until the custom resources of {} are gone: the operator may have to let go of them",
             definitions.join(", ")
         );
-        self.retrying(&message);
+        self.saying_farewell(&message)
+    }
+
+    /// Workloads are on their way out, and the rest with them once their pods are gone.
+    pub fn waiting_for_pods(self, workloads: &[&str]) -> Conclusion {
+        let message = format!(
+            "waiting until the pods of {} are gone: they may need their rights until then",
+            workloads.join(", ")
+        );
+        self.saying_farewell(&message)
+    }
+
+    fn saying_farewell(mut self, message: &str) -> Conclusion {
+        self.retrying(message);
         Conclusion {
             after: Some(FAREWELL_RETRY),
             ..self.done()
@@ -241,12 +263,7 @@ fn obstacle(rollout: &Rollout) -> Option<String> {
                 _ => None,
             })
             .collect();
-        (!collisions.is_empty()).then(|| {
-            format!(
-                "revision object collisions in phase {index}\n{}",
-                collisions.join("\n\n")
-            )
-        })
+        (!collisions.is_empty()).then(|| format!("{COLLISIONS} {index}\n{}", collisions.join("\n\n")))
     })
 }
 

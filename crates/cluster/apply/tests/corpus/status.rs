@@ -86,6 +86,7 @@ fn rollout(engine: &Value) -> Rollout {
                         id: id(object),
                         controller: Some(json!({"kind": object["controller"]["kind"], "name": object["controller"]["owner"]})),
                         extension: None,
+                        wanted_by: None,
                         orphaned: false,
                     })),
                     Some("Progressed") => Standing::Progressed,

@@ -3,5 +3,6 @@
 mod drifting;
 mod faults;
 mod parting;
+mod removing;
 mod rolling_out;
 mod world;

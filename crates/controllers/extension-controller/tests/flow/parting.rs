@@ -221,3 +221,41 @@ async fn what_nobody_owns_is_taken_over_only_if_that_is_wanted() {
     assert_eq!(after["data"], json!({"mine": "stays", "version": "1.0.0"}));
     assert_eq!(after["metadata"]["labels"][keys::OWNER_NAME], "b");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_collides_is_taken_over_when_that_is_wanted_afterwards() {
+    let world = World::new().await;
+    world.publish("c", &[TestBundle::new("1.0.0")]).await;
+    world
+        .apply(json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "p-config", "namespace": NAMESPACE},
+            "data": {"mine": "stays"},
+        }))
+        .await;
+    world.extend("a", |_| {}).await;
+    let collides = world
+        .extension("a", |extension| {
+            says(extension, "Progressing", "True", "Retrying")
+        })
+        .await;
+    let message = &find(&collides.status.conditions, "Progressing")
+        .expect("said")
+        .message;
+    assert!(
+        message.ends_with(
+            "It exists already: delete it, or let the extension take over what nobody controls: kubectl annotate clusterextension a \
+             baton-olm.dev/adopt=unowned"
+        ),
+        "{message}"
+    );
+    let wanted = json!({"metadata": {"annotations": {keys::ADOPT: "unowned"}}});
+    world
+        .extensions()
+        .patch("a", &PatchParams::default(), &Patch::Merge(&wanted))
+        .await
+        .expect("annotated");
+    world.installed("a", "1.0.0").await;
+    let after = world.get("ConfigMap", "p-config").await.expect("there");
+    assert_eq!(after["data"], json!({"mine": "stays", "version": "1.0.0"}));
+    assert_eq!(after["metadata"]["labels"][keys::OWNER_NAME], "a");
+}

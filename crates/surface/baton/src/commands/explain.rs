@@ -68,7 +68,7 @@ fn told(explained: &Explained) -> String {
             let _ = writeln!(text, "  {absence}");
         }
         for bundle in &catalog.bundles {
-            text.push_str(&bundle_lines(bundle));
+            text.push_str(&bundle_lines(explained, bundle));
         }
     }
     if explained.versions.catalogs.is_empty() {
@@ -77,7 +77,7 @@ fn told(explained: &Explained) -> String {
     text
 }
 
-fn bundle_lines(bundle: &BundleExplanation) -> String {
+fn bundle_lines(explained: &Explained, bundle: &BundleExplanation) -> String {
     let deprecated = if bundle.deprecated { ", deprecated" } else { "" };
     let mut text = format!(
         "  {} ({}; channels {}{deprecated}): ",
@@ -92,9 +92,20 @@ fn bundle_lines(bundle: &BundleExplanation) -> String {
             format!(", {text}")
         }
     };
+    let stuck = explained
+        .stuck
+        .as_ref()
+        .filter(|stuck| stuck.version == bundle.version)
+        .map(|stuck| format!("is stuck on {}", stuck.on));
     let _ = match &bundle.verdict {
-        Verdict::Kept => writeln!(text, "installed, and stays"),
-        Verdict::Chosen { because: why } => writeln!(text, "comes next{}", because(why)),
+        Verdict::Kept => match stuck {
+            Some(stuck) => writeln!(text, "installed, and {stuck}"),
+            None => writeln!(text, "installed, and stays"),
+        },
+        Verdict::Chosen { because: why } => {
+            let does = does(explained, &bundle.version, stuck);
+            writeln!(text, "{does}{}", because(why))
+        }
         Verdict::Outranked { because: why } => {
             writeln!(text, "could follow, but a better one does{}", because(why))
         }
@@ -105,8 +116,24 @@ fn bundle_lines(bundle: &BundleExplanation) -> String {
     text
 }
 
+/// What the version that comes next does: it waits, is on its way, or can't go on.
+fn does(explained: &Explained, version: &str, stuck: Option<String>) -> String {
+    let waiting = explained
+        .waiting
+        .as_ref()
+        .filter(|waiting| waiting.version == version);
+    let is_under_way = explained.under_way.as_deref() == Some(version);
+    match (waiting, stuck, is_under_way) {
+        (Some(waiting), _, _) => waiting.does.clone(),
+        (None, Some(stuck), _) => stuck,
+        (None, None, true) => "is being rolled out".to_owned(),
+        (None, None, false) => "comes next".to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use extension_controller::explaining::{Stuck, Waiting};
     use resolve::explanation::{CatalogExplanation, Explanation};
 
     use super::*;
@@ -120,11 +147,14 @@ mod tests {
             deprecated: version == "1.0.0",
             verdict,
         };
-        let explained = Explained {
+        let mut explained = Explained {
             extension: "web".to_owned(),
             package: "web-operator".to_owned(),
             installed: Some("1.1.0".to_owned()),
-            next: "version 1.2.0 is rolled out".to_owned(),
+            next: "version 1.2.0 is to be rolled out".to_owned(),
+            under_way: None,
+            waiting: None,
+            stuck: None,
             versions: Explanation {
                 catalogs: vec![
                     CatalogExplanation {
@@ -165,7 +195,7 @@ mod tests {
         };
         insta::assert_snapshot!(told(&explained), @r"
         web: package web-operator, 1.1.0 installed
-        next: version 1.2.0 is rolled out
+        next: version 1.2.0 is to be rolled out
         catalog main (priority 0)
           2.0.0 (web.v2.0.0; channels stable-v1, fast-v1): no: no edge leads from 1.1.0 to it
             to allow it: use --force
@@ -175,5 +205,45 @@ mod tests {
         catalog other (priority -1)
           the catalog doesn't have the package
         ");
+        let line = |explained: &Explained, version: &str| {
+            let told = told(explained);
+            let begin = format!("  {version} (");
+            let line = told
+                .lines()
+                .find(|line| line.starts_with(&begin))
+                .expect("a line");
+            line.split_once("): ").expect("a verdict").1.to_owned()
+        };
+        let stuck = |version: &str| {
+            Some(Stuck {
+                version: version.to_owned(),
+                on: "Deployment web: no replicas".to_owned(),
+            })
+        };
+        explained.under_way = Some("1.2.0".to_owned());
+        assert_eq!(
+            line(&explained, "1.2.0"),
+            "is being rolled out, it replaces web.v1.1.0"
+        );
+        explained.stuck = stuck("1.2.0");
+        assert_eq!(
+            line(&explained, "1.2.0"),
+            "is stuck on Deployment web: no replicas, it replaces web.v1.1.0"
+        );
+        assert_eq!(line(&explained, "1.1.0"), "installed, and stays");
+        explained.under_way = None;
+        explained.stuck = stuck("1.1.0");
+        explained.waiting = Some(Waiting {
+            version: "1.2.0".to_owned(),
+            does: "waits for approval".to_owned(),
+        });
+        assert_eq!(
+            line(&explained, "1.2.0"),
+            "waits for approval, it replaces web.v1.1.0"
+        );
+        assert_eq!(
+            line(&explained, "1.1.0"),
+            "installed, and is stuck on Deployment web: no replicas"
+        );
     }
 }

@@ -1,6 +1,7 @@
 //! `baton install`: a ClusterExtension for a package of the catalogs, and the wait until it is there.
 
 mod dependencies;
+mod offering;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -91,6 +92,9 @@ impl Install {
             let client = self.observation.access.connect().await?;
             if let Some(name) = &self.catalog {
                 catalogs::check_named(&client, name).await?;
+            }
+            if self.bundle_image.is_none() {
+                offering::check(&extension, &self.observation, terminal).await?;
             }
             let namespace = extension.spec.namespace.clone();
             if !self.dry_run && !self.no_create_namespace && make_namespace(&client, &namespace).await? {

@@ -1,11 +1,10 @@
-//! `baton plan`: what the controller would do now, object by object.
+//! `baton plan`: what the controller would do now, object by object; and for a version that waits, what it would do then.
 
-use std::fmt::Write as _;
+mod drawing;
 
-use apply::diff::What;
 use apply::engine::Engine;
 use clap::Args;
-use extension_controller::planning::{self, Planned, Tally};
+use extension_controller::planning;
 
 use crate::extensions::Extensions;
 use crate::failure::Failure;
@@ -14,7 +13,10 @@ use crate::output::OutputFlag;
 use crate::runtime;
 use crate::terminal::Terminal;
 
-/// Shows what the controller would do now for an extension, object by object, and changes nothing.
+/// Shows what the controller would do for an extension now, or once the version that waits is approved, object by object.
+///
+/// Nothing is changed by that. Objects whose names carry the version are held against those whose place they take, and roles right
+/// by right.
 #[derive(Args)]
 pub(crate) struct Plan {
     /// The extension
@@ -52,62 +54,7 @@ impl Plan {
             let engine = Engine::new(observer.client.clone(), self.observation.system_namespace.clone());
             let planned = planning::plan(&observer, &engine, &extension).await?;
             self.output
-                .print(terminal, &planned, |planned| told(planned, self.all))
+                .print(terminal, &planned, |planned| drawing::told(planned, self.all))
         })
     }
-}
-
-fn told(planned: &Planned, all: bool) -> String {
-    let mut text = String::new();
-    if let Some(waits_for) = &planned.waits_for {
-        let _ = writeln!(
-            text,
-            "{}: version {waits_for} isn't rolled out yet",
-            planned.extension
-        );
-    }
-    if planned.revisions.is_empty() {
-        let next = if planned.progress.starts_with("Succeeded") {
-            String::new()
-        } else {
-            format!("; `baton explain {}` says what could", planned.extension)
-        };
-        let _ = writeln!(
-            text,
-            "{}: nothing happens ({}){next}",
-            planned.extension, planned.progress
-        );
-        return text;
-    }
-    for revision in &planned.revisions {
-        let _ = writeln!(
-            text,
-            "{}: {} revision {}",
-            planned.extension,
-            revision.action.verb(),
-            revision.name
-        );
-        let shown = revision
-            .objects
-            .iter()
-            .filter(|change| all || change.what != What::Same);
-        for change in shown {
-            // As in conditions, what is in no namespace has a slash before its name, which says nothing here.
-            let told = change
-                .to_string()
-                .replacen(" /", " ", usize::from(change.id.namespace.is_empty()));
-            for line in told.lines() {
-                let _ = writeln!(text, "  {line}");
-            }
-        }
-        let tally = Tally::of(&revision.objects);
-        if !revision.objects.is_empty() {
-            let _ = writeln!(
-                text,
-                "  {} to make, {} to change, {} to delete, {} as they are, {} refused",
-                tally.made, tally.changed, tally.deleted, tally.same, tally.refused,
-            );
-        }
-    }
-    text
 }

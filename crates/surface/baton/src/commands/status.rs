@@ -1,9 +1,5 @@
 //! `baton status`: extensions as trees, down to the objects, with what each waits for.
 
-mod drawing;
-
-use std::time::Duration;
-
 use api::{ClusterExtension, ClusterObjectSet};
 use clap::Args;
 use extension_controller::tree::{ExtensionTree, TreeError, TreeReader};
@@ -14,14 +10,12 @@ use kube::{Client, ResourceExt as _};
 
 use crate::cluster::{ClusterAccess, refused};
 use crate::commands::up;
-use crate::extensions::{Extensions, is_rolled_out};
+use crate::extensions::{Extensions, drawing, is_rolled_out};
 use crate::failure::Failure;
 use crate::output::OutputFlag;
 use crate::runtime;
 use crate::terminal::Terminal;
-
-/// How long changes are gathered before the tree is drawn again.
-pub(super) const REDRAW_AFTER: Duration = Duration::from_millis(300);
+use crate::waiting::burst;
 
 /// Shows extensions as trees: revisions, phases and objects, and what each waits for.
 #[derive(Args)]
@@ -66,9 +60,8 @@ impl Status {
         // Watching first: what changes while the tree is read must not be missed.
         let mut changes = std::pin::pin!(changes(client));
         let mut is_ready = self.show(client, terminal).await?;
-        while self.watch && !is_ready && changes.next().await.is_some() {
-            // Changes come in bursts: the tree is drawn when one is over.
-            while let Ok(Some(())) = tokio::time::timeout(REDRAW_AFTER, changes.next()).await {}
+        while self.watch && !is_ready {
+            burst(changes.as_mut()).await;
             terminal.print(b"\n")?;
             is_ready = self.show(client, terminal).await?;
         }

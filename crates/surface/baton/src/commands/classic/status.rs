@@ -11,12 +11,12 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::cluster::ClusterAccess;
-use crate::commands::status::REDRAW_AFTER;
 use crate::failure::Failure;
 use crate::output::OutputFlag;
 use crate::runtime;
 use crate::subscriptions::{Followed, Standing, Subscriptions, place};
 use crate::terminal::Terminal;
+use crate::waiting::burst;
 
 /// Shows a Subscription as a tree: its plan with its steps, its version with its requirements and objects, and what each waits
 /// for.
@@ -64,9 +64,8 @@ impl Status {
             // Watching first: what changes while the tree is read must not be missed.
             let mut changes = std::pin::pin!(changes(&subscriptions, &namespace));
             let mut is_done = self.show(&subscriptions, found, terminal).await?;
-            while self.watch && !is_done && changes.next().await.is_some() {
-                // Changes come in bursts: the tree is drawn when one is over.
-                while let Ok(Some(())) = tokio::time::timeout(REDRAW_AFTER, changes.next()).await {}
+            while self.watch && !is_done {
+                burst(changes.as_mut()).await;
                 terminal.print(b"\n")?;
                 let found = subscriptions.find(&name, Some(&namespace)).await?;
                 is_done = self.show(&subscriptions, found, terminal).await?;

@@ -6,8 +6,11 @@ use api::cluster_object_set::LifecycleState;
 use api::condition::Condition;
 use extension_controller::tree::{ExtensionTree, ObjectState, PhaseTree, RevisionTree, State};
 
+/// The most objects that a line names: `baton status` names all.
+const MOST_NAMED: usize = 3;
+
 /// Draws a tree; without `all`, objects that are ready are only counted.
-pub(super) fn draw(tree: &ExtensionTree, all: bool) -> String {
+pub(crate) fn draw(tree: &ExtensionTree, all: bool) -> String {
     let mut text = String::new();
     let version = tree.installed_version.as_deref().unwrap_or("(nothing installed)");
     let _ = writeln!(
@@ -111,6 +114,32 @@ fn object_lines(phase: &PhaseTree, all: bool, is_waiting: bool) -> Vec<String> {
     shown.map(object_line).collect()
 }
 
+/// What the newest revision waits for, in one line: the first phase that isn't ready, and its objects that aren't; none where
+/// everything is ready.
+pub(crate) fn obstacle(tree: &ExtensionTree) -> Option<String> {
+    let in_use = |revision: &&RevisionTree| revision.lifecycle_state == LifecycleState::Active;
+    let revision = tree.revisions.iter().rev().find(in_use)?;
+    let phase = revision
+        .phases
+        .iter()
+        .find(|phase| phase.ready() < phase.objects.len())?;
+    let mut line = format!(
+        "phase {} of {}: {} of {} ready",
+        phase.name,
+        revision.name,
+        phase.ready(),
+        phase.objects.len()
+    );
+    let waiting = object_lines(phase, false, false);
+    for object in waiting.iter().take(MOST_NAMED) {
+        let _ = write!(line, "; {object}");
+    }
+    if waiting.len() > MOST_NAMED {
+        let _ = write!(line, "; and {} more", waiting.len() - MOST_NAMED);
+    }
+    Some(line)
+}
+
 fn object_line(object: &ObjectState) -> String {
     let state = match object.state {
         State::Ready => "ready".to_owned(),
@@ -194,6 +223,12 @@ mod tests {
                 ],
             }],
         };
+        assert_eq!(
+            obstacle(&tree).as_deref(),
+            Some(
+                "phase deploy of web-2: 0 of 1 ready; Deployment web-system/web: waits: condition \"Available\" == \"True\": missing"
+            )
+        );
         insta::assert_snapshot!(draw(&tree, false), @r#"
         web: web-operator 1.1.0 in web-system
         ├─ Installed True, Succeeded: Installed bundle
@@ -205,5 +240,40 @@ mod tests {
            └─ phase publish: 0 of 1 ready, after phase deploy
         "#);
         assert!(draw(&tree, true).contains("CustomResourceDefinition webs: ready"));
+    }
+
+    #[test]
+    fn a_line_names_a_few_of_many_objects_and_nothing_where_all_is_ready() {
+        let objects = |state| {
+            let named = |number| object(&format!("ConfigMap web/{number}"), state, &[]);
+            (1..=5).map(named).collect()
+        };
+        let tree = |state| ExtensionTree {
+            name: "web".to_owned(),
+            package: "web".to_owned(),
+            namespace: "web".to_owned(),
+            installed_version: None,
+            conditions: Vec::new(),
+            revisions: vec![RevisionTree {
+                name: "web-1".to_owned(),
+                version: "1.0.0".to_owned(),
+                lifecycle_state: LifecycleState::Active,
+                conditions: Vec::new(),
+                unreadable: None,
+                phases: vec![PhaseTree {
+                    name: "configuration".to_owned(),
+                    objects: objects(state),
+                    unread: 0,
+                }],
+            }],
+        };
+        assert_eq!(obstacle(&tree(State::Ready)), None);
+        assert_eq!(
+            obstacle(&tree(State::Absent)).as_deref(),
+            Some(
+                "phase configuration of web-1: 0 of 5 ready; ConfigMap web/1: isn't there; ConfigMap web/2: isn't there; ConfigMap \
+                 web/3: isn't there; and 2 more"
+            )
+        );
     }
 }
