@@ -260,6 +260,19 @@ pub fn opm_format(files: &BundleFiles, location: &str) -> Vec<String> {
     format::faults(files, location)
 }
 
+/// The annotations of a bundle, which messages call `location`: those of its file, or else of its image's labels. The labels
+/// of a bundle's image are the same.
+///
+/// # Errors
+///
+/// When the file can't be read, or there is neither.
+pub fn annotations(
+    files: &BundleFiles,
+    location: &str,
+) -> Result<std::collections::BTreeMap<String, String>, String> {
+    format::annotations(files, location)
+}
+
 /// What `opm alpha bundle validate` says against the content of a bundle; nothing when it is in order.
 #[must_use]
 pub fn opm_content(

@@ -175,7 +175,7 @@ fn definitions_can_go_beside_the_bundle() {
 fn a_slip_is_refused_with_the_next_step() {
     let refused = |options: &Options| generate(&project(), options).expect_err("a slip").to_string();
     let mut said = Vec::new();
-    for version in ["v2.0.0", "2.0", "2.0.0+7", ""] {
+    for version in ["v2.0", "2.0", "2.0.0+7", ""] {
         said.push(refused(&options(version)));
     }
     for version in ["v1beta1", "1alpha1"] {
@@ -269,6 +269,7 @@ fn an_authors_deployment_keeps_what_it_says() {
         .collect();
     assert_eq!(arguments[..2], ["--leader-elect", "--leader-election-id=mine"]);
     assert!(arguments.contains(&"--health-probe-bind-address=:8081"));
+    assert_eq!(container["readinessProbe"]["httpGet"]["path"], "/readyz");
 }
 
 #[test]
@@ -292,6 +293,11 @@ fn a_new_tree_is_complete() {
         .filter(|path| !path.starts_with("helm-charts/"))
         .collect();
     insta::assert_debug_snapshot!("new_tree", own);
+    // What is made of the tree is no part of it.
+    let ignored = String::from_utf8_lossy(&files[".gitignore"]);
+    for made in ["/bundle/", "/catalog/configs/", "/crds/", "/dist/"] {
+        assert!(ignored.lines().any(|line| line == made), "{made}");
+    }
     insta::assert_snapshot!("new_makefile", String::from_utf8_lossy(&files["Makefile"]));
     let project = Project::read(folder.path(), &ChartSources::default()).expect("the new tree");
     let generated = generate(&project, &options("0.1.0")).expect("a bundle");

@@ -17,6 +17,7 @@ pub mod grpc;
 pub mod guard;
 pub mod listing;
 pub mod metadata;
+pub mod nearest;
 pub mod objects;
 pub mod pinning;
 pub mod prune;

@@ -6,6 +6,7 @@ use bundle::cluster_service_version::ClusterServiceVersion;
 use gotemplate::format::quoted;
 use thiserror::Error;
 
+use crate::nearest::did_you_mean;
 use crate::objects::properties::{self, BUNDLE_OBJECT, BundleObject};
 use crate::objects::{Bundle, Catalog, Channel, ChannelEntry, Package};
 use crate::validation::{self, ValidationError};
@@ -17,8 +18,24 @@ pub enum ListError {
     #[error(transparent)]
     Invalid(#[from] ValidationError),
     /// The catalog does not have the package that was asked for.
-    #[error("package {0} not found")]
-    UnknownPackage(String),
+    #[error("package {} not found", quoted(name))]
+    UnknownPackage {
+        /// The name that was asked for.
+        name: String,
+        /// The packages there are.
+        known: Vec<String>,
+    },
+}
+
+impl ListError {
+    /// The question for what was probably meant.
+    #[must_use]
+    pub fn meant(&self) -> Option<String> {
+        match self {
+            Self::Invalid(_) => None,
+            Self::UnknownPackage { name, known } => did_you_mean(name, known.iter().map(String::as_str)),
+        }
+    }
 }
 
 /// Lists the packages with their default channel, and the name that the newest version of it shows to users.
@@ -100,7 +117,14 @@ fn sorted_packages<'a>(catalog: &'a Catalog, only: Option<&str>) -> Result<Vec<&
         .collect();
     packages.sort_by(|a, b| a.name.cmp(&b.name));
     match only {
-        Some(only) if packages.is_empty() => Err(ListError::UnknownPackage(quoted(only))),
+        Some(only) if packages.is_empty() => Err(ListError::UnknownPackage {
+            name: only.to_owned(),
+            known: catalog
+                .packages
+                .iter()
+                .map(|package| package.name.clone())
+                .collect(),
+        }),
         _ => Ok(packages),
     }
 }

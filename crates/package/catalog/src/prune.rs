@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use version::Range;
 
 use crate::edges::{BundleVersions, ChannelEdges};
+use crate::nearest::did_you_mean;
 use crate::objects::{Catalog, Channel, ChannelEntry};
 
 /// What to keep of a catalog.
@@ -32,7 +33,7 @@ pub struct PackageSelection {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PruneError {
     /// A package that should be kept isn't there.
-    #[error("package {name:?} is not in the catalog; it has {}", list(known))]
+    #[error("package {name:?} is not in the catalog; {}", instead(name, known))]
     UnknownPackage {
         /// The name that was asked for.
         name: String,
@@ -40,7 +41,7 @@ pub enum PruneError {
         known: Vec<String>,
     },
     /// A channel that should be kept isn't there.
-    #[error("package {package:?} has no channel {name:?}; it has {}", list(known))]
+    #[error("package {package:?} has no channel {name:?}; {}", instead(name, known))]
     UnknownChannel {
         /// The package.
         package: String,
@@ -54,11 +55,16 @@ pub enum PruneError {
     NothingLeft(String),
 }
 
-fn list(names: &[String]) -> String {
-    if names.is_empty() {
-        "none".to_owned()
-    } else {
-        names.join(", ")
+/// The most names that a message lists: who has more wants to know which look like the one that was given.
+const MAXIMUM_LISTED: usize = 20;
+
+/// What there is instead of a name.
+fn instead(name: &str, known: &[String]) -> String {
+    match (did_you_mean(name, known.iter().map(String::as_str)), known.len()) {
+        (Some(meant), _) => meant,
+        (None, 0) => "it has none".to_owned(),
+        (None, 1..=MAXIMUM_LISTED) => format!("it has {}", known.join(", ")),
+        (None, many) => format!("it has {many} others"),
     }
 }
 
@@ -339,6 +345,10 @@ mod tests {
         assert_eq!(
             told(keep(&["beta"], "", false)),
             r#"package "stack" has no channel "beta"; it has stable-v1, stable-v2"#
+        );
+        assert_eq!(
+            told(keep(&["stable-v3"], "", false)),
+            r#"package "stack" has no channel "stable-v3"; did you mean "stable-v1" or "stable-v2"?"#
         );
         assert_eq!(
             told(keep(&[], ">3.0.0", false)),

@@ -13,6 +13,7 @@
 pub mod convert;
 pub mod package;
 pub mod semver;
+pub mod slips;
 
 mod entries;
 mod release;

@@ -9,6 +9,7 @@ mod facts;
 mod model;
 mod package_name;
 mod rules;
+mod suggestions;
 mod tree;
 
 use std::path::Path;
@@ -18,6 +19,7 @@ use thiserror::Error;
 pub(crate) use chain::head;
 use facts::Facts;
 use model::Model;
+pub use suggestions::suggestions;
 pub use tree::Problem;
 
 use crate::objects::Catalog;

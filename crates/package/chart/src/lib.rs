@@ -50,6 +50,7 @@ pub mod metadata;
 pub mod name_template;
 pub mod packaging;
 pub mod path_pattern;
+pub mod pods;
 pub mod presentation;
 pub mod provenance;
 pub mod release;

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use image::program::Program;
+use image::reference::Reference;
+use image::remote::is_loopback;
 
 use crate::failure::Failure;
 
@@ -14,11 +16,31 @@ pub(crate) enum Reach {
     Anywhere,
     /// On a stage of this machine, whose libraries the program may need.
     ThisMachine,
+    /// Nobody said where, and the image goes to a registry of this machine: where no program was given either, this one is
+    /// taken as it is, because who has built it here could only say so, too.
+    RegistryOfThisMachine,
 }
 
-/// Static programs by the architecture that they run on.
+impl Reach {
+    /// What a flag says, or else the name of the image.
+    pub(crate) fn of(for_this_machine: bool, image: &Reference) -> Self {
+        if for_this_machine {
+            Self::ThisMachine
+        } else if is_loopback(image.registry()) {
+            Self::RegistryOfThisMachine
+        } else {
+            Self::Anywhere
+        }
+    }
+}
+
+/// Programs by the architecture that they run on.
 #[derive(Debug, Default)]
-pub(crate) struct Binaries(BTreeMap<&'static str, PathBuf>);
+pub(crate) struct Binaries {
+    programs: BTreeMap<&'static str, PathBuf>,
+    /// What whoever builds an image with them should know.
+    remark: Option<String>,
+}
 
 impl Binaries {
     /// Reads `[ARCHITECTURE=]FILE` words; the file itself says which architecture it is for.
@@ -34,7 +56,7 @@ impl Binaries {
                 None => (None, Path::new(word.as_str())),
             };
             let program = Program::read(file)?;
-            if program.is_dynamic && reach == Reach::Anywhere {
+            if program.is_dynamic && reach != Reach::ThisMachine {
                 return Err(Failure::new(format!(
                     "binary {} needs libraries that the image does not have; link it statically",
                     file.display()
@@ -54,7 +76,10 @@ impl Binaries {
                 )));
             }
         }
-        Ok(Self(binaries))
+        Ok(Self {
+            programs: binaries,
+            remark: None,
+        })
     }
 
     /// The given binaries, or this program itself when there are none.
@@ -74,16 +99,51 @@ impl Binaries {
                 std::env::consts::ARCH
             )));
         }
-        Ok(Self(BTreeMap::from([(program.architecture, own)])))
+        let remark = (program.is_dynamic && reach == Reach::RegistryOfThisMachine).then(|| {
+            format!(
+                "the operator's image gets {}, which needs libraries of this machine: the operator runs with baton up or baton stage \
+                 here, and nowhere else; --binary FILE takes a static program, which runs anywhere",
+                own.display()
+            )
+        });
+        Ok(Self {
+            programs: BTreeMap::from([(program.architecture, own)]),
+            remark,
+        })
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.programs.is_empty()
+    }
+
+    /// What whoever builds an image with these programs should know.
+    pub(crate) fn remark(&self) -> Option<&str> {
+        self.remark.as_deref()
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static str, &Path)> {
-        self.0
+        self.programs
             .iter()
             .map(|(architecture, file)| (*architecture, file.as_path()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_for_a_registry_of_this_machine_is_for_this_machine() {
+        let reach = |flag, image| Reach::of(flag, &Reference::parse(image).expect("a name"));
+        for (flag, image, expected) in [
+            (true, "registry.example.com/a:1", Reach::ThisMachine),
+            (true, "localhost:5000/a:1", Reach::ThisMachine),
+            (false, "localhost:5000/a:1", Reach::RegistryOfThisMachine),
+            (false, "127.0.0.1:5000/a:1", Reach::RegistryOfThisMachine),
+            (false, "registry.example.com/a:1", Reach::Anywhere),
+            (false, "10.0.0.1:5000/a:1", Reach::Anywhere),
+        ] {
+            assert_eq!(reach(flag, image), expected, "{flag} {image}");
+        }
     }
 }

@@ -14,7 +14,7 @@ use crate::tree::{ROOT, Tree, compose};
 
 /// One document of a stream: well-formed YAML whose values are not decided yet.
 pub struct Document<'a> {
-    tree: Tree<'a>,
+    pub(crate) tree: Tree<'a>,
 }
 
 impl Document<'_> {

@@ -32,6 +32,7 @@ mod timestamp;
 mod tree;
 pub mod typed;
 mod write;
+mod written;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -40,6 +41,7 @@ use serde_json::Value;
 pub use documents::{Chunk, Document, Documents, chunks, documents};
 pub use error::{Error, Stage};
 pub use options::{Numbers, ReadOptions};
+pub use written::Written;
 
 /// Reads the first document into a type, as `yaml.Unmarshal` does.
 ///

@@ -47,6 +47,11 @@ pub(crate) struct Tree<'a> {
 pub(crate) const ROOT: NodeId = 0;
 
 impl Node {
+    /// Returns the 0-based column at which a collection begins, in characters.
+    pub(crate) fn collection_column(self) -> Option<usize> {
+        matches!(self.kind, Kind::Sequence | Kind::Mapping).then_some(self.start as usize)
+    }
+
     /// Returns the node that an alias stands for.
     pub(crate) fn alias_target(self) -> NodeId {
         self.link
@@ -78,6 +83,16 @@ impl Tree<'_> {
         source
             .get(node.start as usize..node.end as usize)
             .unwrap_or_default()
+    }
+
+    /// The whole text that the tree was read from, decoded.
+    pub(crate) fn input(&self) -> &str {
+        &self.input
+    }
+
+    /// Where a scalar's text begins in the input; none where there is none, or it had to be decoded.
+    pub(crate) fn start_in_input(&self, node: Node) -> Option<usize> {
+        (!node.in_scratch && node.end > node.start).then_some(node.start as usize)
     }
 
     pub(crate) fn tag(&self, id: NodeId, node: Node) -> Option<&str> {
@@ -191,8 +206,14 @@ impl Composer {
     }
 
     fn open(&mut self, parser: &Parser<'_>, kind: Kind, properties: &Properties, mark: Mark) {
+        // A collection has no text, so its column is kept there.
+        let place = Span {
+            start: mark.column,
+            end: mark.column,
+            in_scratch: false,
+        };
         // go-yaml ignores the tag of a collection.
-        let id = self.add(kind, Span::default(), true, mark, String::new());
+        let id = self.add(kind, place, true, mark, String::new());
         self.anchor(parser, properties, id);
         self.open.push(id);
     }

@@ -9,6 +9,7 @@
 //!
 //! Everything is done as the operator does it later: values by the same rules, schemas by the same dialect.
 
+mod configuration;
 mod position;
 mod trial;
 
@@ -21,6 +22,8 @@ use serde_json::Value;
 use super::examples;
 use super::project::{Project, Watched};
 use trial::Trial;
+
+pub use configuration::{Unfollowed, unfollowed};
 
 /// How many faults a message has; who has more starts with these.
 const MAXIMUM_SHOWN_FAULTS: usize = 20;

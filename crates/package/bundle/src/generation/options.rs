@@ -14,7 +14,7 @@ const MAXIMUM_NAME: usize = 63;
 /// How an operator's bundle is to be made.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The operator's version, such as `2.1.0`: `VERSION`.
+    /// The operator's version, such as `2.1.0` or `v2.1.0`: `VERSION`.
     pub version: String,
     /// The custom resource's version, such as `v1alpha1`: `CRD_VERSION`. None takes what `watches.yaml` says.
     pub definition_version: Option<String>,
@@ -80,23 +80,21 @@ impl Options {
         }
     }
 
-    /// The version, if it is one.
+    /// The version, if it is one; `v2.1.0` is the same as `2.1.0`, as tags in git have it.
     pub fn parsed_version(&self) -> Result<Version, GenerationError> {
+        let number = self.version.strip_prefix(['v', 'V']).unwrap_or(&self.version);
         let faulty = |cause: &str, suggestion: String| GenerationError::Version {
             version: self.version.clone(),
             cause: cause.to_owned(),
             suggestion,
         };
         let tolerant = || {
-            Version::parse_tolerant(&self.version).map_or_else(
+            Version::parse_tolerant(number).map_or_else(
                 |_| "1.0.0".to_owned(),
                 |version| version.without_build().to_string(),
             )
         };
-        if self.version.starts_with(['v', 'V']) {
-            return Err(faulty("it must not start with a v", tolerant()));
-        }
-        match Version::parse(&self.version) {
+        match Version::parse(number) {
             Ok(version) if version.build().is_empty() => Ok(version),
             Ok(_) => Err(faulty(
                 "build metadata can't be in the names of objects",
@@ -155,20 +153,24 @@ pub struct Names {
     /// The package.
     pub package: String,
     suffix: String,
+    /// The version, as it may stand in a name.
+    version: String,
 }
 
 impl Names {
     /// Makes the names for a package, and checks that Kubernetes accepts them.
     pub fn new(package: &str, options: &Options) -> Result<Self, GenerationError> {
         let version = options.parsed_version()?;
+        let plain = label_text(&version.to_string());
         let suffix = match &options.name_suffix {
-            NameSuffix::Version => format!("-{}", label_text(&version.to_string())),
+            NameSuffix::Version => format!("-{plain}"),
             NameSuffix::None => String::new(),
             NameSuffix::Text(text) => format!("-{}", text.trim_start_matches('-')),
         };
         let names = Self {
             package: package.to_owned(),
             suffix,
+            version: plain,
         };
         let rule =
             "must be lower-case letters, digits and hyphens, starting and ending with a letter or digit";
@@ -212,6 +214,20 @@ impl Names {
     /// The name of the `ClusterServiceVersion`.
     pub fn service_version(&self, version: &Version) -> String {
         format!("{}.v{version}", self.package)
+    }
+
+    /// The name of the Lease by which replicas of this version elect the one that works.
+    pub fn election(&self) -> String {
+        let Self {
+            package,
+            suffix,
+            version,
+        } = self;
+        if suffix.trim_start_matches('-') == version {
+            format!("{package}{suffix}")
+        } else {
+            format!("{package}-{version}{suffix}")
+        }
     }
 
     /// The name of one of the operator's objects.
@@ -259,9 +275,10 @@ mod tests {
     fn a_wrong_version_is_refused_with_the_right_one() {
         for (version, expected) in [
             (
-                "v1.2.0",
-                "version \"v1.2.0\" is not a semantic version: it must not start with a v; set VERSION to one such as 1.2.0",
+                "v1.2",
+                "version \"v1.2\" is not a semantic version: No Major.Minor.Patch elements found; set VERSION to one such as 1.2.0",
             ),
+            ("vv1.2.0", "set VERSION to one such as 1.2.0"),
             (
                 "1.2",
                 "No Major.Minor.Patch elements found; set VERSION to one such as 1.2.0",
@@ -278,6 +295,18 @@ mod tests {
                 .expect_err("no version")
                 .to_string();
             assert!(error.ends_with(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_v_before_the_version_changes_nothing() {
+        for version in ["0.2.0", "v0.2.0", "V0.2.0"] {
+            let options = Options::new(version, "i");
+            options.check().expect("a version");
+            let version = options.parsed_version().expect("a version");
+            let names = Names::new("stack", &options).expect("names");
+            assert_eq!(names.service_version(&version), "stack.v0.2.0");
+            assert_eq!(names.of("controller-manager"), "stack-controller-manager-0-2-0");
         }
     }
 
@@ -304,6 +333,14 @@ mod tests {
             names.of("controller-manager"),
             "inference-stack-operator-controller-manager-2-1-0-rc-1"
         );
+        for (suffix, expected) in [
+            (NameSuffix::Version, "a-2-1-0-rc-1"),
+            (NameSuffix::None, "a-2-1-0-rc-1"),
+            (NameSuffix::Text("blue".to_owned()), "a-2-1-0-rc-1-blue"),
+        ] {
+            options.name_suffix = suffix;
+            assert_eq!(Names::new("a", &options).expect("names").election(), expected);
+        }
         options.name_suffix = NameSuffix::None;
         assert_eq!(
             Names::new("a", &options).expect("names").of("controller-manager"),

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::error::GenerationError;
 use super::options::{check_definition_version, is_label};
 use super::service_version::in_words;
-use super::watches::is_kind;
+use super::watches::{RESTART_SETTING, is_kind};
 
 /// The image for who has given none; `example.com` is nobody's, so that nothing is published by accident.
 const EXAMPLE_REGISTRY: &str = "registry.example.com";
@@ -133,12 +133,12 @@ pub fn new_project(chart: &Chart, new: &NewProject) -> Result<BTreeMap<String, V
     );
     put(
         ".gitignore",
-        "/bundle/\n/bundle.Dockerfile\n/catalog/configs/\n/crds/\n".to_owned(),
+        "/bundle/\n/bundle.Dockerfile\n/catalog/configs/\n/crds/\n/dist/\n".to_owned(),
     );
     put(
         "watches.yaml",
         format!(
-            "# Which custom resources the operator looks after, and with which chart.\n- group: {}\n  version: {}\n  kind: {}\n  chart: {chart_path}\n  # Only those with this label; it follows the major number of VERSION.\n  selector:\n    matchLabels:\n      operatorVersion: v0\n",
+            "# Which custom resources the operator looks after, and with which chart.\n- group: {}\n  version: {}\n  kind: {}\n  chart: {chart_path}\n  # Pods start anew when a ConfigMap or Secret of the chart that they use changes; false leaves that to the chart.\n  {RESTART_SETTING}: true\n  # Only those with this label; it follows the major number of VERSION.\n  selector:\n    matchLabels:\n      operatorVersion: v0\n",
             new.group, new.version, new.kind
         ),
     );

@@ -266,7 +266,6 @@ impl Parts<'_> {
     }
 
     fn install(&self, spec: &Map<String, Value>) -> Result<Value, GenerationError> {
-        let watches: Vec<Watch> = self.kept.iter().map(|kept| kept.watch.clone()).collect();
         let account = self.names.of("controller-manager");
         let everywhere = spec
             .get("installModes")
@@ -298,7 +297,7 @@ impl Parts<'_> {
             })
         };
         let mut install = json!({
-            "deployments": [deployment(self.project, self.options, self.names, &watches)],
+            "deployments": [deployment(self.project, self.options, self.names)],
             "permissions": [{"rules": written(rules)?, "serviceAccountName": account}],
         });
         if !cluster_rules.is_empty() {

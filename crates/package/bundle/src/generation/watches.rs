@@ -14,6 +14,9 @@ pub const WATCHES_FILE: &str = "watches.yaml";
 /// The label by which a custom resource picks the version of its operator.
 pub const OPERATOR_VERSION_LABEL: &str = "operatorVersion";
 
+/// The setting by which pods start anew when configuration that they use changes.
+pub const RESTART_SETTING: &str = "restartOnConfiguration";
+
 /// One entry of `watches.yaml`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Watch {
@@ -29,6 +32,8 @@ pub struct Watch {
     pub match_labels: Map<String, Value>,
     /// Values that no custom resource can set otherwise.
     pub override_values: Map<String, Value>,
+    /// Whether pods start anew when configuration that they use changes; none where the author hasn't said.
+    pub restart_on_configuration: Option<bool>,
 }
 
 /// Reads the entries; keys may be written in any case, and those that aren't known are left aside.
@@ -54,6 +59,7 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Watch>, GenerationError> {
             chart: text("chart"),
             match_labels: table(field(entry, "selector").and_then(|selector| field(selector, "matchLabels"))),
             override_values: table(field(entry, "overrideValues")),
+            restart_on_configuration: field(entry, RESTART_SETTING).and_then(Value::as_bool),
         };
         for (name, value) in [
             ("group", &watch.group),

@@ -29,6 +29,24 @@ pub struct Excerpt {
 }
 
 impl Excerpt {
+    /// Shows one line of a text that people write, with a mark at a column, which counts characters from 1. None where the
+    /// text has no such line.
+    pub fn at(name: &str, source: &[u8], line: usize, column: usize) -> Option<Self> {
+        let text = source.split(|byte| *byte == b'\n').nth(line.checked_sub(1)?)?;
+        let text = printable(text);
+        // A mark beyond the line's end stands right behind it.
+        let before = column.saturating_sub(1).min(text.chars().count());
+        let (shown, caret) = shorten(&text, Some(before));
+        Some(Self {
+            title: format!("{name}:{line}:{column}"),
+            first_line: line,
+            line,
+            lines: vec![shown],
+            caret,
+            label: None,
+        })
+    }
+
     /// Shows one line of a template; `column` counts bytes from 0. None where the text has no such line.
     pub(super) fn new(name: &str, source: &[u8], line: usize, column: Option<usize>) -> Option<Self> {
         let text = source.split(|byte| *byte == b'\n').nth(line.checked_sub(1)?)?;
@@ -74,7 +92,9 @@ impl Excerpt {
         })
     }
 
-    pub(super) fn labelled(self, label: Option<String>) -> Self {
+    /// The same, with something to be said about the place.
+    #[must_use]
+    pub fn labelled(self, label: Option<String>) -> Self {
         Self { label, ..self }
     }
 }
@@ -141,6 +161,20 @@ mod tests {
         assert_eq!(excerpt.title, "a:2:7");
         assert_eq!(Excerpt::new("a", b"x", 2, None), None);
         assert_eq!(Excerpt::new("a", b"x", 0, None), None);
+    }
+
+    #[test]
+    fn in_texts_that_people_write_columns_are_characters_from_one() {
+        let excerpt = Excerpt::at("a", "x\nä\tb: c\n".as_bytes(), 2, 3).expect("a line");
+        assert_eq!(
+            (excerpt.title.as_str(), excerpt.lines[0].as_str(), excerpt.caret),
+            ("a:2:3", "ä b: c", Some(2))
+        );
+        assert_eq!(
+            Excerpt::at("a", b"x", 1, 9).and_then(|excerpt| excerpt.caret),
+            Some(1)
+        );
+        assert_eq!(Excerpt::at("a", b"x", 2, 1), None);
     }
 
     #[test]

@@ -4,6 +4,7 @@ pub(crate) mod build;
 mod charts;
 mod creation_time;
 mod generate;
+mod plain;
 pub(crate) mod project;
 pub(crate) mod publication;
 mod push;

@@ -18,6 +18,7 @@ pub(crate) mod rendering;
 mod search;
 mod serve;
 pub(crate) mod template;
+pub(crate) mod template_file;
 pub(crate) mod validate;
 
 use catalog::objects::Catalog;

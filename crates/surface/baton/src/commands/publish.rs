@@ -7,19 +7,22 @@ use std::path::PathBuf;
 use bundle::files::BundleFiles;
 use bundle::generation::chart_check::ChartCheck;
 use bundle::validation::{self, OptionalValues, OutputLevel, Selection};
-use catalog::template::{Compatibility, Template};
+use catalog::template::Compatibility;
 use catalog::{diff, writing};
 use clap::Args;
 use image::policy::PolicySource;
 use image::reference::Reference;
 
-use super::bundle::build::{OperatorImages, reach};
+use super::bundle::build::OperatorImages;
 use super::bundle::project::ProjectFlags;
 use super::bundle::publication::{self, Publication};
 use super::catalog::catalog_image::CatalogImageFlags;
-use super::catalog::published::{self, GuardFlags};
+use super::catalog::published::{self, GuardFlags, MovingTagFlags};
 use super::catalog::rendering::{FormFlags, LocalBundles};
 use super::catalog::template;
+use super::catalog::template_file::TemplateFile;
+use super::catalog::validate;
+use crate::binaries::Reach;
 use crate::failure::Failure;
 use crate::images::{ImageFlags, Images, digest_of};
 use crate::runtime;
@@ -46,7 +49,8 @@ pub(crate) struct Publish {
     /// A static baton binary for the operator's image, one for each architecture: [ARCHITECTURE=]FILE
     #[arg(long = "operator-binary", alias = "binary", value_name = "FILE")]
     operator_binaries: Vec<String>,
-    /// Let the operator's program need libraries of this machine; it then runs on a stage of this machine and nowhere else
+    /// Let the operator's program need libraries of this machine; it then runs on a stage of this machine and nowhere else.
+    /// Not needed where its image goes to a registry of this machine and no binary is given
     #[arg(long)]
     for_this_machine: bool,
     /// Render the catalog as this version of opm did: 1.51 or latest
@@ -61,6 +65,8 @@ pub(crate) struct Publish {
     #[command(flatten)]
     form: FormFlags,
     #[command(flatten)]
+    moving: MovingTagFlags,
+    #[command(flatten)]
     guard: GuardFlags,
     #[command(flatten)]
     images: ImageFlags,
@@ -72,9 +78,18 @@ impl Publish {
         let bundle_name = Reference::parse(&self.bundle_image)?;
         let catalog_name = Reference::parse(&self.catalog_image)?;
         let template_path = self.project.in_tree(&self.catalog_template);
-        let parsed = Template::parse(&template::read(&template_path.to_string_lossy())?, None)
-            .map_err(|error| Failure::new(format!("{}: {error}", template_path.display())))?;
-        if !parsed.references().contains(&self.bundle_image.as_str()) {
+        let template = TemplateFile::read(&template_path.to_string_lossy(), None, terminal)?;
+        let references = template.references();
+        if !references.contains(&self.bundle_image.as_str()) {
+            let without_v = |image: &str| image.replace(":v", ":");
+            let differs_by_v = |image: &&&str| without_v(image) == without_v(&self.bundle_image);
+            if let Some(image) = references.iter().find(differs_by_v) {
+                return Err(Failure::new(format!(
+                    "{} names {image}, and the bundle's image is to be {}: write both with a v, or both without",
+                    template_path.display(),
+                    self.bundle_image
+                )));
+            }
             return Err(Failure::new(format!(
                 "{} does not name {}: add a line for it, such as\nStable:\n  Bundles:\n  - Image: {}",
                 template_path.display(),
@@ -95,7 +110,7 @@ impl Publish {
         let built = OperatorImages::build(
             &self.project,
             &self.operator_binaries,
-            reach(self.for_this_machine),
+            Reach::of(self.for_this_machine, &operator_name),
             checks,
             &images,
             terminal,
@@ -132,18 +147,15 @@ impl Publish {
             let local = LocalBundles {
                 bundles: vec![(self.bundle_image.clone(), folder.path().display().to_string())],
             };
-            let mut next = template::render(&images, &parsed, &local, &self.form, self.compatibility)
+            let mut next = template
+                .render(&images, &local, &self.form, self.compatibility)
                 .await
                 .map_err(|failure| failure.within(template_path.display()))?;
-            catalog::validation::validate(&next).map_err(|error| {
-                Failure::new(format!(
-                    "the catalog of {} is not valid: {error}",
-                    template_path.display()
-                ))
-            })?;
-            let (standing, published) = published::find(&images, &catalog_name, &self.guard).await?;
+            validate::check(&format!("the catalog of {}", template_path.display()), &next)?;
+            let names = self.moving.names(&catalog_name)?;
+            let compared = published::find(&images, &names, &self.guard).await?;
+            let published = compared.published.first();
             let before = published
-                .as_ref()
                 .map(|published| published.catalog.clone())
                 .unwrap_or_default();
             let seen = diff::diff(&before, &next);
@@ -152,19 +164,23 @@ impl Publish {
                 allow: allow.iter().filter(|name| !is_image(name)).cloned().collect(),
                 ..self.guard.clone()
             };
-            published::admit(published.as_ref(), &mut next, &guard, terminal)?;
+            published::admit(&compared.published, &mut next, &guard, terminal)?;
             let catalog_image = CatalogImageFlags::default().build(images.store()?, &next)?;
             let catalog = digest_of(&catalog_image.descriptor)?;
             let mut plan = String::from("plan\n");
             let _ = writeln!(plan, "  operator  {operator_name}  {}", words(operator_plan));
             let _ = writeln!(plan, "  bundle    {bundle_name}  {}", words(bundle_plan));
-            let catalog_plan = match standing.target {
-                None => Publication::New,
-                Some(digest) if digest == catalog => Publication::Unchanged,
-                Some(digest) => Publication::Replaces(digest),
-            };
-            let _ = writeln!(plan, "  catalog   {catalog_name}  {}", words(catalog_plan));
-            if let Some(published) = &published {
+            let mut is_news = false;
+            for (name, standing) in &compared.names {
+                let catalog_plan = match standing.target {
+                    None => Publication::New,
+                    Some(digest) if digest == catalog => Publication::Unchanged,
+                    Some(digest) => Publication::Replaces(digest),
+                };
+                is_news |= catalog_plan != Publication::Unchanged;
+                let _ = writeln!(plan, "  catalog   {name}  {}", words(catalog_plan));
+            }
+            if let Some(published) = published {
                 let _ = writeln!(plan, "what customers of {} see:", published.reference);
             }
             for line in seen.to_string().lines() {
@@ -201,11 +217,12 @@ impl Publish {
                 publication::publish(&images, name, root, plan, &attestations, terminal).await?;
                 terminal.print(format!("{name}@{}\n", digest_of(&image.descriptor)?).as_bytes())?;
             }
-            if catalog_plan != Publication::Unchanged {
-                let root = &catalog_image.descriptor;
-                published::publish(&images, root, &catalog_name, &self.guard, &standing).await?;
+            if is_news {
+                published::publish(&images, &catalog_image.descriptor, &self.guard, &compared).await?;
             }
-            terminal.print(format!("{catalog_name}@{catalog}\n").as_bytes())
+            names
+                .iter()
+                .try_for_each(|name| terminal.print(format!("{name}@{catalog}\n").as_bytes()))
         })
     }
 

@@ -329,3 +329,76 @@ fn a_catalog_can_be_compared_with_another_name() {
         ])
     );
 }
+
+#[test]
+fn a_tag_that_moves_takes_nothing_from_who_polls_it() {
+    let registry = Embedded::start();
+    let author = Author::new(registry.address());
+    author.template(&[("Stable", &["1.0.0"])]);
+    author.succeeds(&author.publishing("1.0.0", "1.0.0"));
+    author.template(&[("Stable", &["1.0.0", "1.1.0"])]);
+    author.succeeds(&author.publishing("1.1.0", "latest"));
+    let before = Published::at(&registry);
+    let with = |more: &[&str]| {
+        let mut publishing = author.publishing("2.0.0", "2.0.0");
+        publishing.extend(["--moving-tag".to_owned(), "latest".to_owned()]);
+        publishing.extend(more.iter().map(|&word| word.to_owned()));
+        publishing
+    };
+
+    // Customers of the highest version would lose nothing, but those who follow the tag would.
+    author.template(&[("Stable", &["1.0.0", "2.0.0"])]);
+    let told = author.fails(&with(&[]));
+    assert!(
+        told.contains("would take something from customers of [REGISTRY]/models/stack-catalog:latest")
+            && told.contains("bundle inference-stack-operator.v1.1.0 is removed"),
+        "{told}"
+    );
+    before.assert_still_there(&registry);
+    author.succeeds(&with(&[
+        "--dry-run",
+        "--allow",
+        "inference-stack-operator.v1.1.0",
+    ]));
+    author.fails(&with(&[
+        "--dry-run",
+        "--allow",
+        "inference-stack-operator.v1.0.0",
+    ]));
+
+    author.template(&[("Stable", &["1.0.0", "1.1.0", "2.0.0"])]);
+    let told = author.succeeds(&with(&[]));
+    assert_eq!(told.matches("/models/stack-catalog:").count(), 2, "{told}");
+    let catalogs = registry.tags("models/stack-catalog");
+    assert_eq!(
+        catalogs["models/stack-catalog:latest"],
+        catalogs["models/stack-catalog:2.0.0"]
+    );
+    assert_ne!(
+        catalogs["models/stack-catalog:latest"],
+        catalogs["models/stack-catalog:1.0.0"]
+    );
+}
+
+#[test]
+fn a_tag_that_moves_follows_a_catalog_that_is_pushed() {
+    let registry = Embedded::start();
+    let author = two_versions(&registry);
+    author.template(&[
+        ("Candidate", &["1.0.0", "1.1.0"]),
+        ("Stable", &["1.0.0", "1.1.0"]),
+    ]);
+    let next = author.catalog("1.1.0");
+    let moving = ["--moving-tag", "latest", "--moving-tag", "stable"];
+    author.succeeds(
+        &[
+            &["catalog", "build", "catalog/configs", "--image", &next],
+            &moving[..],
+        ]
+        .concat(),
+    );
+    author.succeeds(&[&["catalog", "push", &next], &moving[..]].concat());
+    let catalogs = registry.tags("models/stack-catalog");
+    let digests: std::collections::BTreeSet<&String> = catalogs.values().collect();
+    assert_eq!((catalogs.len(), digests.len()), (3, 1), "{catalogs:?}");
+}

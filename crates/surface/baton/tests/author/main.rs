@@ -6,12 +6,16 @@ mod charts;
 mod faults;
 mod guard;
 mod peers;
+mod plain;
 mod proxy;
 mod registries;
 mod road;
 mod together;
 mod tree;
+mod typos;
+mod users;
 mod versions;
+mod walks;
 #[expect(dead_code, reason = "the other test programs use the rest of it")]
 #[path = "../world/mod.rs"]
 mod world;

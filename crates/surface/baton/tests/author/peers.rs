@@ -22,25 +22,3 @@ pub(crate) fn is_installed(program: &str) -> bool {
     }
     found
 }
-
-/// What skopeo says about an image; its failure fails the test.
-pub(crate) fn skopeo_inspect(image: &str) -> serde_json::Value {
-    let output = Command::new("skopeo")
-        .args([
-            "inspect",
-            "--tls-verify=false",
-            "--override-os",
-            "linux",
-            "--override-arch",
-            "amd64",
-        ])
-        .arg(format!("docker://{image}"))
-        .output()
-        .expect("skopeo runs");
-    assert!(
-        output.status.success(),
-        "skopeo inspect {image}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    serde_json::from_slice(&output.stdout).expect("skopeo prints JSON")
-}

@@ -7,8 +7,9 @@ use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use crate::peers;
-use crate::registries::{Debian, Embedded, Registry};
-use crate::tree::{Author, PACKAGE, tags};
+use crate::registries::{Embedded, Registry};
+use crate::tree::{Author, tags};
+use crate::walks::{a_chart_becomes_a_catalog, versions_follow_each_other};
 
 #[test]
 fn a_chart_becomes_a_catalog_at_the_embedded_registry() {
@@ -16,166 +17,8 @@ fn a_chart_becomes_a_catalog_at_the_embedded_registry() {
 }
 
 #[test]
-fn a_chart_becomes_a_catalog_at_debians_registry() {
-    if peers::is_installed("docker-registry") {
-        a_chart_becomes_a_catalog(&Debian::start());
-    }
-}
-
-/// What the documentation tells a new author to do, step by step.
-fn a_chart_becomes_a_catalog(registry: &dyn Registry) {
-    let author = Author::new(registry.address());
-    let image = format!("{}/team/answers", registry.address());
-    let (operator, bundle) = (format!("{image}:0.1.0"), format!("{image}-bundle:0.1.0"));
-    let catalog = format!("{image}-catalog:latest");
-    let told = author.succeeds(&[
-        "init",
-        "--chart",
-        "chart",
-        "../answers",
-        "--group",
-        "team.example.com",
-        "--kind",
-        "Answers",
-        "--image",
-        &image,
-    ]);
-    assert!(told.contains("next: cd there, and make help"), "{told}");
-    fs::remove_dir_all(author.path("")).expect("removed");
-    fs::rename(author.beside("answers"), author.path("")).expect("the new tree takes the place of the other");
-
-    let version = ["--version", "0.1.0", "--image", &operator];
-    author.succeeds(&[&["bundle", "generate"][..], &version].concat());
-    for checks in ["", "name=operatorhub", "name=good-practices"] {
-        author.succeeds(&["bundle", "validate", "bundle", "--select-optional", checks]);
-    }
-    author.succeeds(
-        &[
-            &[
-                "bundle",
-                "build",
-                "--bundle-image",
-                &bundle,
-                "--binary",
-                "../program",
-            ][..],
-            &version,
-        ]
-        .concat(),
-    );
-    author.succeeds(&["bundle", "push", &operator, &bundle]);
-    author.write(
-        "catalog/operator_catalog.yaml",
-        format!(
-            "Schema: olm.semver\nGenerateMajorChannels: true\nStable:\n  Bundles:\n  - Image: {bundle}\n"
-        ),
-    );
-    author.succeeds(&[
-        "catalog",
-        "template",
-        "catalog/operator_catalog.yaml",
-        "--output",
-        "catalog/configs/catalog.yaml",
-    ]);
-    author.succeeds(&["catalog", "validate", "catalog/configs"]);
-    author.succeeds(&["catalog", "build", "catalog/configs", "--image", &catalog]);
-    author.succeeds(&["catalog", "push", &catalog]);
-
-    let tags = |repository: &str| registry.tags(&format!("team/{repository}"));
-    assert_eq!(
-        tags("answers").len() + tags("answers-bundle").len() + tags("answers-catalog").len(),
-        3
-    );
-    let channels = author.succeeds(&["catalog", "list", "channels", &catalog]);
-    assert!(channels.contains("stable-v0"), "{channels}");
-    author.succeeds(&[
-        "bundle",
-        "validate",
-        &bundle,
-        "--select-optional",
-        "name=operatorhub",
-    ]);
-    author.succeeds(&["bundle", "unpack", &bundle, "--output", "unpacked"]);
-    let service_version = author.read("bundle/manifests/inference-stack-operator.clusterserviceversion.yaml");
-    assert_eq!(
-        author.read("unpacked/manifests/inference-stack-operator.clusterserviceversion.yaml"),
-        service_version
-    );
-}
-
-#[test]
 fn versions_follow_each_other_at_the_embedded_registry() {
-    versions_follow_each_other(&Embedded::start());
-}
-
-#[test]
-fn versions_follow_each_other_at_debians_registry() {
-    if peers::is_installed("docker-registry") {
-        versions_follow_each_other(&Debian::start());
-    }
-}
-
-fn versions_follow_each_other(registry: &dyn Registry) {
-    let author = Author::new(registry.address());
-    let has_skopeo = peers::is_installed("skopeo");
-    let mut seen = String::new();
-    let versions = ["1.0.0", "1.1.0", "2.0.0"];
-    for (count, version) in versions.iter().enumerate() {
-        author.template(&[
-            ("Candidate", &versions[..=count]),
-            ("Stable", &versions[..=count.min(1)]),
-        ]);
-        author.succeeds(&author.publishing(version, version));
-        let catalog = author.catalog(version);
-        author.succeeds(&["catalog", "validate", &catalog]);
-        seen.push_str(&author.succeeds(&["catalog", "list", "channels", &catalog]));
-        seen.push_str(&author.succeeds(&["catalog", "list", "bundles", &catalog]));
-        if let Some(before) = count
-            .checked_sub(1)
-            .map(|before| author.catalog(versions[before]))
-        {
-            seen.push_str(&author.succeeds(&["catalog", "diff", &before, &catalog]));
-            let different = author
-                .command(&["catalog", "diff", "--exit-code", &before, &catalog])
-                .output();
-            assert_eq!(different.expect("the program runs").status.code(), Some(1));
-        }
-        if has_skopeo {
-            let bundle = peers::skopeo_inspect(&author.bundle(version));
-            assert_eq!(
-                bundle["Labels"]["operators.operatorframework.io.bundle.package.v1"],
-                PACKAGE
-            );
-            let image = peers::skopeo_inspect(&catalog);
-            assert_eq!(
-                image["Labels"]["operators.operatorframework.io.index.configs.v1"],
-                "/configs"
-            );
-            let tags = tags(registry);
-            assert_eq!(image["Digest"], tags[&format!("models/stack-catalog:{version}")]);
-        }
-    }
-    insta::assert_snapshot!("versions", seen);
-
-    // The catalog that was rendered before the last bundle was pushed is the one that the pushed bundle gives.
-    let configs = author.read("catalog/configs/catalog.yaml");
-    assert_eq!(
-        author.succeeds(&["catalog", "template", "catalog/operator_catalog.yaml"]),
-        configs.replace(&registry.address().to_string(), "[REGISTRY]")
-    );
-
-    // Somebody else makes the last version again, on another machine: all of it is published already.
-    let published = tags(registry);
-    let other = Author::new(registry.address());
-    other.template(&[("Candidate", &versions), ("Stable", &versions[..2])]);
-    let output = other
-        .command(&other.publishing("2.0.0", "2.0.0"))
-        .output()
-        .expect("the program runs");
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{told}");
-    assert_eq!(told.matches("published already").count(), 3, "{told}");
-    assert_eq!(tags(registry), published);
+    versions_follow_each_other(&Embedded::start(), &|_, _, _| {});
 }
 
 #[test]
@@ -369,21 +212,76 @@ fn the_makefile_publishes_too() {
             "models/stack-bundle:1.1.0",
             "models/stack-bundle:2.0.0",
             "models/stack-catalog:2.0.0",
+            "models/stack-catalog:latest",
             "models/stack:1.0.0",
             "models/stack:1.1.0",
             "models/stack:2.0.0",
         ]
     );
 
-    // The developers' versions go elsewhere.
+    // Clusters that poll the moving tag see what was published last.
+    let (version, latest) = ("models/stack-catalog:2.0.0", "models/stack-catalog:latest");
+    assert_eq!(customers[latest], customers[version]);
+
+    // The developers' versions go elsewhere. With a v, as tags in git have it, it is the same version.
     author.write(
         "catalog/operator_catalog_dev.yaml",
         format!("Schema: olm.semver\nGenerateMajorChannels: true\nCandidate:\n  Bundles:\n  - Image: {base}-dev-bundle:2.0.0\n"),
     );
-    make(&["bundle-build-push", "catalog-build-push", "DEV=1"]);
-    for repository in ["stack-dev", "stack-dev-bundle", "stack-dev-catalog"] {
+    make(&[
+        "bundle-build-push",
+        "catalog-build-push",
+        "DEV=1",
+        "VERSION=v2.0.0",
+    ]);
+    for (repository, expected) in [
+        ("stack-dev", &["2.0.0"][..]),
+        ("stack-dev-bundle", &["2.0.0"]),
+        ("stack-dev-catalog", &["2.0.0", "dev"]),
+    ] {
         let repository = format!("models/{repository}");
-        assert_eq!(names(registry.tags(&repository)), [format!("{repository}:2.0.0")]);
+        let expected: Vec<String> = expected.iter().map(|tag| format!("{repository}:{tag}")).collect();
+        assert_eq!(names(registry.tags(&repository)), expected);
     }
     assert_eq!(tags(&registry), customers, "what customers see is untouched");
+}
+
+#[test]
+fn who_publishes_to_this_machine_needs_no_static_program() {
+    let own = Path::new(env!("CARGO_BIN_EXE_baton"));
+    let is_dynamic = image::program::Program::read(own).expect("a program").is_dynamic;
+    // The version is none, so that nothing is built of what is let through; the program is looked at before.
+    let told = |registry: &str, more: &[&str]| {
+        let author = Author::new(registry);
+        let mut arguments = vec!["bundle".to_owned(), "build".to_owned()];
+        arguments.extend(author.build_flags("no version"));
+        let binary = arguments
+            .iter()
+            .position(|argument| argument == "--binary")
+            .expect("the flag");
+        arguments.drain(binary..binary + 2);
+        arguments.extend(more.iter().map(|&word| word.to_owned()));
+        author.fails(&arguments)
+    };
+    let here = told("127.0.0.1:5000", &[]);
+    assert!(here.contains("is not a semantic version"), "{here}");
+    assert_eq!(
+        here.contains("needs libraries of this machine"),
+        is_dynamic,
+        "{here}"
+    );
+    let elsewhere = told("registry.example.com", &[]);
+    assert_eq!(
+        elsewhere.contains("needs libraries that an operator image does not have"),
+        is_dynamic,
+        "{elsewhere}"
+    );
+    let said = told("registry.example.com", &["--for-this-machine"]);
+    assert!(said.contains("is not a semantic version"), "{said}");
+    let given = told("127.0.0.1:5000", &["--binary", &own.to_string_lossy()]);
+    assert_eq!(
+        given.contains("needs libraries that the image does not have; link it statically"),
+        is_dynamic,
+        "{given}"
+    );
 }

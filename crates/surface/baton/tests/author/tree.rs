@@ -304,7 +304,8 @@ fn example() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../examples/inference-stack")
 }
 
-fn copy(from: &Path, to: &Path) {
+/// Copies a folder, but for what is made of a tree.
+pub(crate) fn copy(from: &Path, to: &Path) {
     const MADE: [&str; 5] = ["bundle", "dist", "configs", "crds", "derived.yaml"];
     fs::create_dir_all(to).expect("a folder");
     for entry in fs::read_dir(from).expect("the example") {

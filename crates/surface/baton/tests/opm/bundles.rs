@@ -106,6 +106,53 @@ fn a_bundles_image_is_built_without_a_container_tool() {
         text(&again.stdout),
         "the same files make the same image"
     );
+    // The Dockerfile that is there is of the first bundle; a second one in the same folder is built of its own files.
+    fs::create_dir_all(world.path("second/1.0.0")).expect("a directory");
+    fs::write(
+        world.path("second/1.0.0/csv.yaml"),
+        fs::read_to_string(world.path("demo/1.0.0/csv.yaml"))
+            .expect("a file")
+            .replace("demo", "second"),
+    )
+    .expect("a file");
+    let second = opm(
+        &world,
+        &[
+            "alpha",
+            "bundle",
+            "build",
+            "-d",
+            "second/1.0.0",
+            "-t",
+            "quay.io/second/bundle:1",
+            "-p",
+            "second",
+            "-c",
+            "a",
+        ],
+    );
+    assert!(second.status.success(), "{}", text(&second.stderr));
+    assert!(
+        text(&second.stderr).contains("bundle.Dockerfile in the working directory is of another bundle"),
+        "{}",
+        text(&second.stderr)
+    );
+    let unpacked = world.run(&[
+        "bundle",
+        "unpack",
+        "oci:dist:quay.io/second/bundle:1",
+        "-o",
+        "second-unpacked",
+    ]);
+    assert!(unpacked.status.success(), "{}", text(&unpacked.stderr));
+    for (file, expected) in [
+        ("manifests/csv.yaml", "name: second.v1.0.0"),
+        ("metadata/annotations.yaml", "package.v1: second"),
+    ] {
+        let unpacked = fs::read_to_string(world.path(&format!("second-unpacked/{file}"))).expect("a file");
+        assert!(unpacked.contains(expected), "{unpacked}");
+    }
+
     let mut other = line;
     other[8] = "other";
     assert_eq!(

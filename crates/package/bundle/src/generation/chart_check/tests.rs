@@ -351,3 +351,65 @@ fn places_are_found_in_files() {
     assert_eq!((position.line, cause.as_str()), (3, "trailing comma"));
     assert_eq!(json_fault(b"").map(|(position, _)| position.line), Some(1));
 }
+
+const WORKLOAD: &str = "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: {{ .Release.Name }}-web\nspec:\n  selector: {matchLabels: {a: b}}\n  template:\n    metadata:\n      labels: {a: b}\n    spec:\n      containers:\n      - name: web\n        image: web:1\n        envFrom: [{configMapRef: {name: {{ .Release.Name }}}}]\n";
+
+#[test]
+fn pods_that_keep_old_configuration_are_found() {
+    let checksum = WORKLOAD.replace(
+        "      labels: {a: b}\n    spec:",
+        "      labels: {a: b}\n      annotations: {checksum/config: abc}\n    spec:",
+    );
+    let foreign = WORKLOAD.replace(
+        "configMapRef: {name: {{ .Release.Name }}}",
+        "configMapRef: {name: other}",
+    );
+    let by_sample = format!("{{{{ if eq (int .Values.size) 5 }}}}\n{WORKLOAD}{{{{ end }}}}\n");
+    let saying = |setting: &str| {
+        format!("- group: example.com\n  version: v1\n  kind: Demo\n  chart: helm-charts/demo\n  {setting}\n")
+    };
+    let (says_true, says_false) = (
+        saying("restartOnConfiguration: true"),
+        saying("restartonconfiguration: false"),
+    );
+    let written = sample("{size: 5}");
+    let template = "helm-charts/demo/templates/web.yaml";
+    for (files, expected) in [
+        (vec![], None),
+        (vec![(template, WORKLOAD)], Some("Deployment sample-web")),
+        (vec![(template, checksum.as_str())], None),
+        (vec![(template, foreign.as_str())], None),
+        (vec![(template, by_sample.as_str())], None),
+        (
+            vec![(template, by_sample.as_str()), (SAMPLE, written.as_str())],
+            Some("Deployment demo-web"),
+        ),
+        (
+            vec![(template, WORKLOAD), ("watches.yaml", says_true.as_str())],
+            None,
+        ),
+        (
+            vec![(template, WORKLOAD), ("watches.yaml", says_false.as_str())],
+            None,
+        ),
+    ] {
+        let folder = tree(&files);
+        let project = Project::read(folder.path(), &ChartSources::default()).expect("a tree");
+        let found = unfollowed(&project);
+        assert_eq!(
+            found.as_ref().map(|found| found.workload.as_str()),
+            expected,
+            "{files:?}"
+        );
+        if let Some(found) = found {
+            let said = found.to_string();
+            assert!(said.contains("\n  restartOnConfiguration: true\n"), "{said}");
+            assert!(
+                said.contains("pods of Demo don't follow their configuration"),
+                "{said}"
+            );
+            assert!(found.place.ends_with(template), "{said}");
+            assert!(found.configuration.starts_with("ConfigMap "), "{said}");
+        }
+    }
+}

@@ -141,8 +141,29 @@ impl<'w> Trial<'w> {
         self.lint(values_that_work.as_ref(), report);
     }
 
+    /// What the chart becomes with its defaults and with each sample, where it becomes something.
+    pub(super) fn installations(&self, samples: &[Sample]) -> Vec<Installation> {
+        let defaults = self.render(&Table::new(), RELEASE_NAME, false);
+        let of_samples = samples.iter().filter_map(|sample| {
+            let values = self.values_of(sample).ok()?;
+            self.render(&values, sample.name(), false).ok()
+        });
+        defaults.into_iter().chain(of_samples).collect()
+    }
+
     /// Renders with a sample; returns the values that it gave.
     fn sample(&self, sample: &Sample, report: &mut ChartReport) -> Result<Table, Vec<Fault>> {
+        let values = self.values_of(sample)?;
+        match self.outcome(&values, sample.name(), &sample.place, report) {
+            Some(Outcome::Works) => Ok(values),
+            Some(Outcome::Refused { faults, .. }) => Err(faults),
+            // That a template can't be parsed was told by then.
+            None => Err(Vec::new()),
+        }
+    }
+
+    /// The values that a sample gives the chart.
+    fn values_of(&self, sample: &Sample) -> Result<Table, Vec<Fault>> {
         let said = |cause: &str| {
             vec![Fault::at(
                 sample.place.clone(),
@@ -158,15 +179,7 @@ impl<'w> Trial<'w> {
         let mut values = spec.clone();
         self.override_values(&mut values);
         // The operator joins a resource's values with the chart's before Helm does it once more.
-        let values = values::coalesce(self.chart.as_ref(), &values, &mut |_| ())
-            .map_err(|error| said(&error.to_string()))?;
-        let name = sample.resource.pointer("/metadata/name").and_then(Value::as_str);
-        match self.outcome(&values, name.unwrap_or(RELEASE_NAME), &sample.place, report) {
-            Some(Outcome::Works) => Ok(values),
-            Some(Outcome::Refused { faults, .. }) => Err(faults),
-            // That a template can't be parsed was told by then.
-            None => Err(Vec::new()),
-        }
+        values::coalesce(self.chart.as_ref(), &values, &mut |_| ()).map_err(|error| said(&error.to_string()))
     }
 
     /// Sets what `watches.yaml` sets, but for what depends on the operator's environment.
@@ -366,7 +379,7 @@ impl<'w> Trial<'w> {
     }
 
     /// The path of a template that messages of Helm name from the chart's name on.
-    fn file(&self, name: &str) -> String {
+    pub(super) fn file(&self, name: &str) -> String {
         let inside = name.split_once('/').map_or(name, |(_, inside)| inside);
         self.path.join(inside).display().to_string()
     }
@@ -386,6 +399,14 @@ impl<'w> Trial<'w> {
             hints: Vec::new(),
             ..diagnosis::of_installation(error, &situation)
         }
+    }
+}
+
+impl Sample {
+    /// The release that the operator makes of it.
+    fn name(&self) -> &str {
+        let name = self.resource.pointer("/metadata/name").and_then(Value::as_str);
+        name.unwrap_or(RELEASE_NAME)
     }
 }
 

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use bundle::generation::GeneratedBundle;
 use bundle::generation::chart_check::ChartCheck;
 use bundle::generation::operator_image::{OperatorImage, bundle_image};
-use clap::Args;
+use clap::builder::ArgPredicate;
+use clap::{Arg, Args};
 use image::attachment::Material;
 use image::build::BuiltImage;
 use image::policy::PolicySource;
@@ -14,6 +15,7 @@ use image::reference::Reference;
 use serde_json::{Value, json};
 
 use super::charts::ChartCheckFlags;
+use super::plain;
 use super::project::ProjectFlags;
 use crate::attestations::{self, Attestation};
 use crate::binaries::{Binaries, Reach};
@@ -24,7 +26,17 @@ use crate::terminal::Terminal;
 
 /// Builds the operator's image (the baton binary, the charts and watches.yaml) and the bundle's, without a container tool.
 #[derive(Args)]
+#[command(
+    mut_arg("version", |version| of_tree(version)),
+    mut_arg("image", |image| of_tree(image))
+)]
 pub(crate) struct Build {
+    /// A bundle that is there already, with manifests/ and metadata/: its image alone is built, of nothing else
+    #[arg(
+        value_name = "BUNDLE",
+        conflicts_with_all = ["image", "charts", "binaries", "for_this_machine", "allow"]
+    )]
+    source: Option<PathBuf>,
     #[command(flatten)]
     project: ProjectFlags,
     /// The bundle's image
@@ -34,7 +46,8 @@ pub(crate) struct Build {
     /// itself when none is given
     #[arg(long = "binary", value_name = "FILE")]
     binaries: Vec<String>,
-    /// Let the program need libraries of this machine; the image then runs on a stage of this machine and nowhere else
+    /// Let the program need libraries of this machine; the image then runs on a stage of this machine and nowhere else. Not
+    /// needed where the image goes to a registry of this machine and no binary is given
     #[arg(long)]
     for_this_machine: bool,
     #[command(flatten)]
@@ -45,8 +58,21 @@ pub(crate) struct Build {
     images: ImageFlags,
 }
 
+/// A flag that is needed to make a bundle of a tree, and not for a bundle that is there.
+fn of_tree(flag: Arg) -> Arg {
+    flag.required(false)
+        .required_unless_present("source")
+        .default_value_if("source", ArgPredicate::IsPresent, "")
+}
+
 impl Build {
     pub(super) fn run(self, terminal: &mut Terminal) -> Result<(), Failure> {
+        if let Some(directory) = &self.source {
+            let name = Reference::parse(&self.bundle_image)?;
+            let images = Images::open(&self.images, PolicySource::Optional, None)?;
+            let built = plain::build(directory, &name, &images, terminal)?;
+            return terminal.print(self.built.keep(&images, &built, &name)?.as_bytes());
+        }
         let (operator, bundle) = (
             Reference::parse(&self.project.image)?,
             Reference::parse(&self.bundle_image)?,
@@ -55,7 +81,7 @@ impl Build {
         let built = OperatorImages::build(
             &self.project,
             &self.binaries,
-            reach(self.for_this_machine),
+            Reach::of(self.for_this_machine, &operator),
             self.chart.allowed()?,
             &images,
             terminal,
@@ -63,15 +89,6 @@ impl Build {
         self.project.write_if_changed(&built.generated)?;
         terminal.print(self.built.keep(&images, &built.operator, &operator)?.as_bytes())?;
         terminal.print(self.built.keep(&images, &built.bundle, &bundle)?.as_bytes())
-    }
-}
-
-/// What a flag says about where an image is to run.
-pub(crate) fn reach(for_this_machine: bool) -> Reach {
-    if for_this_machine {
-        Reach::ThisMachine
-    } else {
-        Reach::Anywhere
     }
 }
 
@@ -100,6 +117,9 @@ impl OperatorImages {
         terminal: &mut Terminal,
     ) -> Result<Self, Failure> {
         let binaries = Binaries::parse_or_own(binaries, reach)?;
+        if let Some(remark) = binaries.remark() {
+            terminal.remark(remark);
+        }
         let architectures = binaries
             .iter()
             .map(|(architecture, _)| architecture.to_owned())

@@ -1,5 +1,6 @@
 //! `baton bundle generate`: a bundle from a chart.
 
+use bundle::generation::chart_check;
 use clap::Args;
 
 use super::charts::ChartCheckFlags;
@@ -27,15 +28,18 @@ pub(crate) struct Generate {
 
 impl Generate {
     pub(super) fn run(self, terminal: &mut Terminal) -> Result<(), Failure> {
-        let generated = self
+        let made = self
             .project
-            .generate(Vec::new(), self.chart.allowed()?, terminal)?
-            .bundle;
+            .generate(Vec::new(), self.chart.allowed()?, terminal)?;
+        let generated = made.bundle;
         if self.explain_permissions {
             terminal.print(generated.derivation.to_string().as_bytes())?;
         }
         for undecided in &generated.derivation.undecided {
             terminal.remark(format!("permissions: {} {}", undecided.place, undecided.what));
+        }
+        if let Some(unfollowed) = chart_check::unfollowed(&made.project) {
+            terminal.remark(unfollowed);
         }
         if self.dry_run {
             return Ok(());

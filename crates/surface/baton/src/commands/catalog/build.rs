@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use catalog::validation;
 use clap::Args;
 use image::policy::PolicySource;
 use image::reference::Reference;
 
 use super::catalog_image::CatalogImageFlags;
-use super::published::{self, GuardFlags};
+use super::published::{self, GuardFlags, MovingTagFlags};
+use super::validate;
 use crate::built_images::{self, BuiltImagesFlags};
 use crate::failure::Failure;
 use crate::images::{ImageFlags, Images};
@@ -30,6 +30,8 @@ pub(crate) struct Build {
     #[command(flatten)]
     built: BuiltImagesFlags,
     #[command(flatten)]
+    moving: MovingTagFlags,
+    #[command(flatten)]
     guard: GuardFlags,
     #[command(flatten)]
     contents: CatalogImageFlags,
@@ -43,10 +45,10 @@ impl Build {
         let images = Images::open(&self.images, PolicySource::Optional, terminal.bars())?;
         let image = runtime::block_on(async {
             let mut catalog = images.read_catalog(&self.source).await?;
-            validation::validate(&catalog)
-                .map_err(|error| Failure::new(format!("catalog {} is not valid: {error}", self.source)))?;
-            let (_, published) = published::find(&images, &target, &self.guard).await?;
-            published::admit(published.as_ref(), &mut catalog, &self.guard, terminal)?;
+            validate::check(&format!("catalog {}", self.source), &catalog)?;
+            let names = self.moving.names(&target)?;
+            let compared = published::find(&images, &names, &self.guard).await?;
+            published::admit(&compared.published, &mut catalog, &self.guard, terminal)?;
             self.contents.build(images.store()?, &catalog)
         })?;
         if let Some(path) = &self.output {

@@ -1,6 +1,8 @@
 //! `baton catalog graph`: upgrade graphs drawn.
 
-use catalog::graph::{mermaid, svg};
+use catalog::graph::mermaid::{self, DrawError};
+use catalog::graph::svg;
+use catalog::nearest::did_you_mean;
 use clap::{Args, ValueEnum};
 use image::policy::PolicySource;
 
@@ -45,9 +47,12 @@ impl Graph {
         if let Some(name) = package
             && !catalog.packages.iter().any(|package| package.name == name)
         {
+            let known = catalog.packages.iter().map(|package| package.name.as_str());
+            let next = did_you_mean(name, known)
+                .unwrap_or_else(|| format!("list them with baton catalog list packages {}", self.source));
             return Err(Failure::new(format!(
-                "catalog {} has no package {name:?}; list them with baton catalog list packages {}",
-                self.source, self.source
+                "catalog {} has no package {name:?}; {next}",
+                self.source
             )));
         }
         let text = match self.output {
@@ -58,7 +63,15 @@ impl Graph {
                     package: &self.package,
                     draw_v0_semantics: self.draw_v0_semantics,
                 };
-                let drawing = mermaid::draw(&catalog, options)?;
+                let drawing = mermaid::draw(&catalog, options).map_err(|error| {
+                    let known = catalog.bundles.iter().map(|bundle| bundle.name.as_str());
+                    match (&error, did_you_mean(&self.minimum_edge, known)) {
+                        (DrawError::UnknownMinimumEdge(_), Some(meant)) => {
+                            Failure::new(format!("{error}; {meant}"))
+                        }
+                        _ => error.into(),
+                    }
+                })?;
                 for warning in drawing.warnings {
                     terminal.remark(warning);
                 }

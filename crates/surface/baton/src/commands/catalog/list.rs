@@ -57,10 +57,14 @@ impl List {
         let catalog = runtime::block_on(images.read_catalog(source))?;
         let package = self.package.as_deref();
         let table = match what {
-            What::Packages => listing::packages(&catalog)?,
-            What::Channels => listing::channels(&catalog, package)?,
-            What::Bundles => listing::bundles(&catalog, package)?,
+            What::Packages => listing::packages(&catalog),
+            What::Channels => listing::channels(&catalog, package),
+            What::Bundles => listing::bundles(&catalog, package),
         };
+        let table = table.map_err(|error| match error.meant() {
+            Some(meant) => Failure::new(format!("{error}; {meant}")),
+            None => error.into(),
+        })?;
         terminal.print(table.as_bytes())
     }
 }

@@ -1,13 +1,14 @@
 //! `baton catalog push`: a catalog published, and nothing that was published lost.
 
+use catalog::guard;
 use catalog::objects::Catalog;
-use catalog::{guard, validation};
 use clap::Args;
 use image::policy::PolicySource;
 use image::reference::Reference;
 
 use super::catalog_image::CatalogImageFlags;
-use super::published::{self, GuardFlags};
+use super::published::{self, GuardFlags, MovingTagFlags};
+use super::validate;
 use crate::built_images::BuiltImagesFlags;
 use crate::failure::Failure;
 use crate::images::{Fetched, Held, ImageFlags, Images, digest_of};
@@ -26,6 +27,8 @@ pub(crate) struct Push {
     from: Option<String>,
     #[command(flatten)]
     built: BuiltImagesFlags,
+    #[command(flatten)]
+    moving: MovingTagFlags,
     #[command(flatten)]
     guard: GuardFlags,
     #[command(flatten)]
@@ -47,25 +50,28 @@ impl Push {
                 },
                 Some(source) => self.read_built(&images, images.fetch_whole(&source).await?)?,
             };
-            validation::validate(&catalog)
-                .map_err(|error| Failure::new(format!("the catalog is not valid: {error}")))?;
-            let (standing, published) = published::find(&images, &target, &self.guard).await?;
-            if published.is_none() {
+            validate::check("the catalog", &catalog)?;
+            let names = self.moving.names(&target)?;
+            let compared = published::find(&images, &names, &self.guard).await?;
+            if compared.published.is_empty() {
                 terminal.remark(format!("{target} is published for the first time"));
             }
             let history = guard::history(&catalog)?;
-            published::admit(published.as_ref(), &mut catalog, &self.guard, terminal)?;
+            published::admit(&compared.published, &mut catalog, &self.guard, terminal)?;
             let root = match built {
                 Some(fetched) if guard::history(&catalog)? == history => fetched.manifest,
                 Some(_) => {
                     return Err(Failure::new(
-                        "the image was built before it was compared with what is published now; build it again, with the same --allow",
+                        "the image was built before it was compared with what is published now; build it again, with the same --allow and --moving-tag",
                     ));
                 }
                 None => self.contents.build(images.store()?, &catalog)?.descriptor,
             };
-            published::publish(&images, &root, &target, &self.guard, &standing).await?;
-            terminal.print(format!("{}@{}\n", target.or_latest(), digest_of(&root)?).as_bytes())
+            published::publish(&images, &root, &self.guard, &compared).await?;
+            let digest = digest_of(&root)?;
+            names
+                .iter()
+                .try_for_each(|name| terminal.print(format!("{}@{digest}\n", name.or_latest()).as_bytes()))
         })
     }
 

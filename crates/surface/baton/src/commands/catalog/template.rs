@@ -13,7 +13,8 @@ use clap::Args;
 use image::policy::PolicySource;
 use image::reference::Reference;
 
-use super::rendering::{FormFlags, IMAGES_AT_A_TIME, LocalBundles, bundles};
+use super::rendering::{FormFlags, IMAGES_AT_A_TIME, LocalBundles};
+use super::template_file::TemplateFile;
 use crate::failure::{Failure, system_reason};
 use crate::images::{ImageFlags, Images, digest_of};
 use crate::runtime;
@@ -82,11 +83,11 @@ pub(crate) fn compatibility(text: &str) -> Result<Compatibility, String> {
 
 impl Template {
     pub(super) fn run(self, terminal: &mut Terminal) -> Result<(), Failure> {
-        let template =
-            Parsed::parse(&read(&self.file)?, self.kind).map_err(|error| in_file(&self.file, error))?;
+        let template = TemplateFile::read(&self.file, self.kind, terminal)?;
         let images = Images::open(&self.images, PolicySource::Optional, terminal.bars())?;
         let catalog = runtime::block_on(async {
-            let mut catalog = render(&images, &template, &self.local, &self.form, self.compatibility)
+            let mut catalog = template
+                .render(&images, &self.local, &self.form, self.compatibility)
                 .await
                 .map_err(|failure| {
                     if self.file == "-" {
@@ -121,14 +122,6 @@ impl Template {
     }
 }
 
-fn in_file(file: &str, error: impl std::fmt::Display) -> Failure {
-    if file == "-" {
-        Failure::new(error.to_string())
-    } else {
-        Failure::new(format!("{file}: {error}"))
-    }
-}
-
 /// Reads a file, or standard input for `-`.
 pub(crate) fn read(file: &str) -> Result<Vec<u8>, Failure> {
     let told = |error: &dyn std::fmt::Display| Failure::new(format!("unable to open {file:?}: {error}"));
@@ -147,26 +140,6 @@ pub(crate) fn read(file: &str) -> Result<Vec<u8>, Failure> {
         return Err(told(&format!("it has more than {MAX_TEMPLATE_BYTES} bytes")));
     }
     Ok(bytes)
-}
-
-/// Renders a template, with the bundles it names fetched several at a time.
-pub(crate) async fn render(
-    images: &Images,
-    template: &Parsed,
-    local: &LocalBundles,
-    form: &FormFlags,
-    compatibility: Compatibility,
-) -> Result<Catalog, Failure> {
-    let references = template.references();
-    for (image, _) in &local.bundles {
-        if !references.contains(&image.as_str()) {
-            return Err(Failure::new(format!(
-                "--bundle names image {image:?}, which the template doesn't; add it to the template, or correct the name"
-            )));
-        }
-    }
-    let found = bundles(images, &references, local, form).await;
-    render_found(template, &found, form, compatibility)
 }
 
 /// Renders a template with bundles that were fetched for it.

@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use catalog::validation;
+use catalog::objects::Catalog;
+use catalog::reading;
+use catalog::validation::{self, ValidationError};
+use chart::diagnosis::Diagnosis;
 use clap::{Args, ValueEnum};
 use image::policy::PolicySource;
 use serde_json::json;
@@ -34,19 +37,39 @@ pub(crate) enum Output {
 impl Validate {
     pub(super) fn run(self, terminal: &mut Terminal) -> Result<(), Failure> {
         let path = Path::new(&self.source);
-        let result = if path.is_dir() && !path.join("oci-layout").is_file() {
-            validation::validate_directory(path).map_err(|error| error.to_string())
+        let (result, catalog) = if path.is_dir() && !path.join("oci-layout").is_file() {
+            (validation::validate_directory(path), None)
         } else {
             let images = Images::open(&self.images, PolicySource::Optional, terminal.bars())?;
             let catalog = runtime::block_on(images.read_catalog(&self.source))?;
-            validation::validate(&catalog).map_err(|error| error.to_string())
+            (validation::validate(&catalog), Some(catalog))
         };
         if let Some(output) = self.output {
-            terminal.print(report(result.as_ref().err(), output)?.as_bytes())?;
+            let text = result.as_ref().err().map(ToString::to_string);
+            terminal.print(report(text.as_ref(), output)?.as_bytes())?;
             return result.map_err(|_| Failure::Told);
         }
-        result.map_err(|text| Failure::new(format!("catalog {} is not valid: {text}", self.source)))
+        result.map_err(|error| {
+            // One that can't be read is told as such.
+            let catalog = catalog
+                .or_else(|| reading::read_catalog(path).ok())
+                .unwrap_or_default();
+            not_valid(&format!("catalog {}", self.source), &error, &catalog)
+        })
     }
+}
+
+/// Checks a catalog, which messages call `what`.
+pub(crate) fn check(what: &str, catalog: &Catalog) -> Result<(), Failure> {
+    validation::validate(catalog).map_err(|error| not_valid(what, &error, catalog))
+}
+
+fn not_valid(what: &str, error: &ValidationError, catalog: &Catalog) -> Failure {
+    let diagnosis = Diagnosis {
+        notes: validation::suggestions(catalog),
+        ..Diagnosis::default()
+    };
+    Failure::with_diagnosis(format!("{what} is not valid: {error}"), diagnosis)
 }
 
 /// The result as opm writes it for programs.

@@ -82,14 +82,27 @@ fn run(invocation: &Invocation<'_>, terminal: &mut Terminal) -> Result<(), Endin
 }
 
 fn build(invocation: &Invocation<'_>, terminal: &mut Terminal) -> Result<(), Failure> {
-    Generation::of(invocation, invocation.is_on("overwrite"))?.run(terminal)?;
+    let generated = Generation::of(invocation, invocation.is_on("overwrite"))?.run(terminal)?;
     info(terminal, "Building bundle image");
     let builder = invocation.text("image-builder");
     if !BUILDERS.contains(&builder) {
         return Err(Failure::new(format!("{builder} is not supported image builder")));
     }
     let name = Reference::parse(invocation.text("tag"))?;
-    let dockerfile = BundleDockerfile::read(Path::new(DOCKERFILE))?;
+    let path = Path::new(DOCKERFILE);
+    let mut dockerfile = BundleDockerfile::read(path)?;
+    let own = BundleDockerfile::parse(&generated)
+        .map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
+    if !dockerfile.is_of_the_bundle_of(&own) {
+        info(
+            terminal,
+            &format!(
+                "{DOCKERFILE} in the working directory is of another bundle, so it is left as it is and the image is built without it; \
+                 --overwrite writes it anew"
+            ),
+        );
+        dockerfile = own;
+    }
     let images = Registries::of(invocation)?.open(false, terminal)?;
     let image = bundle_image(&dockerfile.files()?, &dockerfile.labels, images.store()?)?;
     let built = BuiltImagesFlags {

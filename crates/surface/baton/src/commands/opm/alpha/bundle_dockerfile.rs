@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use bundle::files::BundleFiles;
 
@@ -12,6 +12,9 @@ use crate::written_files::stays_inside;
 
 /// The image with nothing in it, on which bundles stand.
 const SCRATCH: &str = "scratch";
+
+/// The label that tells the package.
+const PACKAGE_LABEL: &str = "operators.operatorframework.io.bundle.package.v1";
 
 /// What a bundle's Dockerfile says.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -27,7 +30,7 @@ impl BundleDockerfile {
         Self::parse(&text).map_err(|error| Failure::new(format!("{}: {error}", path.display())))
     }
 
-    fn parse(text: &str) -> Result<Self, String> {
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
         let mut dockerfile = Self::default();
         let joined = text.replace("\\\n", " ");
         for line in joined.lines().map(str::trim) {
@@ -62,6 +65,17 @@ impl BundleDockerfile {
         Ok(dockerfile)
     }
 
+    /// Whether everything that another Dockerfile copies is copied here too, to the same places, for the same package: then this
+    /// is what an author has made of the other.
+    pub(super) fn is_of_the_bundle_of(&self, other: &Self) -> bool {
+        let is_copied = |(from, to): &(PathBuf, String)| {
+            let mut copies = self.copies.iter();
+            copies.any(|copy| copy.1 == *to && is_same_path(&copy.0, from))
+        };
+        other.copies.iter().all(is_copied)
+            && self.labels.get(PACKAGE_LABEL) == other.labels.get(PACKAGE_LABEL)
+    }
+
     /// The files of the image by their path in it.
     pub(super) fn files(&self) -> Result<BTreeMap<String, Vec<u8>>, Failure> {
         let mut files = BTreeMap::new();
@@ -84,6 +98,22 @@ impl BundleDockerfile {
             }
         }
         Ok(files)
+    }
+}
+
+/// Whether two paths lead to the same place, whatever they are called.
+fn is_same_path(one: &Path, other: &Path) -> bool {
+    match (fs::canonicalize(one), fs::canonicalize(other)) {
+        (Ok(one), Ok(other)) => one == other,
+        _ => {
+            let named = |path: &Path| -> PathBuf {
+                let components = path.components();
+                components
+                    .filter(|part| !matches!(part, Component::CurDir))
+                    .collect()
+            };
+            named(one) == named(other)
+        }
     }
 }
 
@@ -136,6 +166,25 @@ mod tests {
                 (PathBuf::from("x"), "y/z".to_owned())
             ]
         );
+    }
+
+    #[test]
+    fn a_dockerfile_is_of_the_bundle_that_it_copies() {
+        let own = "FROM scratch\nLABEL operators.operatorframework.io.bundle.package.v1=demo\nCOPY a/manifests /manifests/\nCOPY a/metadata /metadata/\n";
+        let parse = |text: &str| BundleDockerfile::parse(text).expect("a Dockerfile");
+        for (text, expected) in [
+            (own.to_owned(), true),
+            (
+                format!("{own}LABEL more=1\nCOPY a/tests/scorecard /tests/scorecard/\n"),
+                true,
+            ),
+            (own.replace("COPY a/", "COPY ./a/"), true),
+            (own.replace("COPY a/", "COPY b/"), false),
+            (own.replace("COPY a/metadata /metadata/\n", ""), false),
+            (own.replace("=demo", "=other"), false),
+        ] {
+            assert_eq!(parse(&text).is_of_the_bundle_of(&parse(own)), expected, "{text}");
+        }
     }
 
     #[test]

@@ -95,6 +95,7 @@ pub(super) fn shared_flags() -> Vec<Flag> {
 fn run(invocation: &Invocation<'_>, terminal: &mut Terminal) -> Result<(), Ending> {
     Generation::of(invocation, true)
         .and_then(|generation| generation.run(terminal))
+        .map(drop)
         .map_err(Ending::usage)
 }
 
@@ -128,8 +129,8 @@ impl Generation {
         })
     }
 
-    /// Writes the annotations and the Dockerfile.
-    pub(super) fn run(mut self, terminal: &mut Terminal) -> Result<(), Failure> {
+    /// Writes the annotations and the Dockerfile; returns the Dockerfile of this bundle, be it written or not.
+    pub(super) fn run(mut self, terminal: &mut Terminal) -> Result<String, Failure> {
         if let Err(error) = fs::metadata(&self.directory) {
             return Err(Failure::new(cannot("stat", &self.directory, &error)));
         }
@@ -147,7 +148,8 @@ impl Generation {
         let dockerfile = self.dockerfile(media_type, &manifests, &metadata);
         let path = self.working_directory.join(DOCKERFILE);
         if self.overwrite || !path.exists() {
-            return write(&path, dockerfile.as_bytes(), terminal);
+            write(&path, dockerfile.as_bytes(), terminal)?;
+            return Ok(dockerfile);
         }
         info(
             terminal,
@@ -156,7 +158,7 @@ impl Generation {
                 self.working_directory.display()
             ),
         );
-        Ok(())
+        Ok(dockerfile)
     }
 
     /// Takes what isn't given from the manifest of the package that the bundle lies in.
