@@ -5,7 +5,9 @@
 //! `cargo run -p xtask -- materials` writes the list of what the program is made of anew,
 //! `cargo run -p xtask -- realkube` builds the real Kubernetes that stage is compared with (`--where` prints the folder it lies in),
 //! `cargo run -p xtask -- reference` writes the pages of the book about all commands and all kinds,
-//! `cargo run -p xtask -- static` builds the binary that operator images are made of;
+//! `cargo run -p xtask -- soak [NAME]` does what is long by nature,
+//! `cargo run -p xtask -- static` builds the binary that operator images are made of,
+//! `cargo run -p xtask -- suites [NAME…]` plays the tests that want programs which not every machine has;
 //! `cargo run -p xtask -- schemas [definitions.json [fields.txt]]` writes the definitions of the built-in kinds anew.
 
 mod deploy_folder;
@@ -15,7 +17,9 @@ mod protobuf;
 mod protobuf_table;
 mod reference;
 mod schemas;
+mod soak;
 mod static_binary;
+mod suites;
 
 use std::process::ExitCode;
 
@@ -28,7 +32,12 @@ fn main() -> ExitCode {
             std::env::args().nth(2).as_deref(),
             std::env::args().nth(3).as_deref(),
         ),
+        Some("soak") => soak::run(std::env::args().nth(2).as_deref()),
         Some("static") => static_binary::build(),
+        Some("suites") => match suites::play(std::env::args().skip(2)) {
+            Ok(code) => return code,
+            Err(error) => Err(error),
+        },
         Some("clients") => clients(),
         Some("deploy") => deploy_folder::write(),
         Some("materials") => materials::write(),
@@ -36,7 +45,7 @@ fn main() -> ExitCode {
         Some("realkube") => real_kubernetes(std::env::args().nth(2).as_deref()),
         _ => {
             eprintln!(
-                "usage: xtask clients|deploy|materials|protobuf|protobuf-table|realkube|reference|schemas|static"
+                "usage: xtask clients|deploy|materials|protobuf|protobuf-table|realkube|reference|schemas|soak|static|suites"
             );
             return ExitCode::from(2);
         }

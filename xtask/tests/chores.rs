@@ -17,7 +17,9 @@ fn a_chore_that_there_is_not_is_answered_with_those_that_there_are() {
             "materials",
             "realkube",
             "reference",
+            "soak",
             "static",
+            "suites",
         ] {
             assert!(told.contains(chore), "{chore} is not in {told}");
         }
@@ -33,4 +35,19 @@ fn the_real_kubernetes_lies_in_the_cache_of_the_user() {
         .expect("xtask runs");
     let told = String::from_utf8_lossy(&answer.stdout).into_owned();
     assert!(told.starts_with("/somewhere/baton/realkube/"), "{told}");
+}
+
+#[test]
+fn suites_and_soaks_are_named_with_what_they_are_about() {
+    for (chore, told) in [
+        (&["suites", "--list"][..], "contract  "),
+        (&["soak"], "$ bench/soak"),
+    ] {
+        let answer = Command::new(env!("CARGO_BIN_EXE_xtask"))
+            .args(chore)
+            .output()
+            .expect("xtask runs");
+        let listed = String::from_utf8_lossy(&answer.stdout).into_owned();
+        assert!(answer.status.success() && listed.contains(told), "{listed}");
+    }
 }

@@ -24,4 +24,4 @@ mod webhook;
 
 pub use context::{Context, PATIENCE};
 pub use exchange::{Exchange, PatchKind, Watch};
-pub use runner::{Case, Report, cases, run};
+pub use runner::{Case, Play, cases, run};

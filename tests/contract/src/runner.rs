@@ -1,8 +1,8 @@
-//! Runs all cases against one server and says which of them it doesn't satisfy.
+//! Plays cases on a server, and says of one that is in this process which of them it doesn't satisfy.
 
-use std::cell::RefCell;
 use std::path::PathBuf;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -17,11 +17,6 @@ const AT_ONCE: usize = 16;
 
 /// No case takes this long, unless something hangs.
 const CASE_DEADLINE: Duration = Duration::from_mins(5);
-
-tokio::task_local! {
-    /// Where the panic hook leaves what a case died of.
-    static LAST_WORDS: RefCell<String>;
-}
 
 /// A case that is a function.
 pub(crate) type Function = fn(Arc<Context>) -> Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -48,13 +43,13 @@ enum Kind {
 
 /// What became of a run.
 #[derive(Debug, Default)]
-pub struct Report {
+struct Report {
     /// How many cases held.
-    pub passed: usize,
+    passed: usize,
     /// The cases that did not hold, with the reason.
-    pub failures: Vec<(String, String)>,
+    failures: Vec<(String, String)>,
     /// The cases that ask for different things of the servers, with the reason.
-    pub differences: Vec<(String, String)>,
+    differences: Vec<(String, String)>,
 }
 
 impl Case {
@@ -129,13 +124,73 @@ pub fn cases() -> Vec<Case> {
     all_cases(&transcripts())
 }
 
-/// Runs the cases whose title contains `CONTRACT_CASES` (all, if it isn't set) against `server`, prints what failed
-/// and panics if anything did. `CONTRACT_CASES=list` prints the titles instead. With `CONTRACT_RECORD=missing` or
-/// `=all`, the answers of a real server are written into the transcripts.
+/// Cases on one server: each gets names of its own, and where answers are taken down, they come into its transcript.
+pub struct Play {
+    server: Arc<dyn Server>,
+    name: String,
+    count: AtomicUsize,
+    mode: Mode,
+    transcripts: Mutex<Vec<(PathBuf, Transcript)>>,
+}
+
+impl Play {
+    /// Begins to play on a server. With `CONTRACT_RECORD=missing` or `=all`, the answers of a real one are written into the
+    /// transcripts.
+    pub fn on(server: Arc<dyn Server>) -> Self {
+        let mode = match std::env::var("CONTRACT_RECORD").as_deref() {
+            Ok("missing") if server.backend().is_real() => Mode::RecordMissing,
+            Ok("all") if server.backend().is_real() => Mode::RecordAll,
+            _ => Mode::Compare,
+        };
+        Self {
+            server,
+            name: run_name(),
+            count: AtomicUsize::new(0),
+            mode,
+            transcripts: Mutex::new(transcripts()),
+        }
+    }
+
+    /// Plays a case, which panics where the server doesn't satisfy it; returns why it asks for different things of the servers,
+    /// where it does.
+    pub async fn case(&self, case: &Case) -> Vec<String> {
+        let number = self.count.fetch_add(1, Ordering::Relaxed);
+        let context = Arc::new(Context::new(
+            Arc::clone(&self.server),
+            format!("c{}-{number}", self.name),
+        ));
+        match &case.kind {
+            Kind::Function(function) => function(Arc::clone(&context)).await,
+            Kind::Script {
+                file,
+                position,
+                script,
+            } => {
+                let mut script = script.clone();
+                play(&context, &mut script, self.mode).await;
+                if self.mode != Mode::Compare {
+                    self.keep(*file, *position, script);
+                }
+            }
+        }
+        context.differences()
+    }
+
+    /// Writes what was taken down.
+    fn keep(&self, file: usize, position: usize, script: Script) {
+        let mut transcripts = self.transcripts.lock().expect("nobody panics while writing");
+        let (path, transcript) = &mut transcripts[file];
+        transcript.scripts[position] = script;
+        std::fs::write(&*path, transcript.write())
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    }
+}
+
+/// Plays the cases whose title contains `CONTRACT_CASES` (all, if it isn't set) on `server`, prints what failed
+/// and panics if anything did. `CONTRACT_CASES=list` prints the titles instead.
 pub async fn run(server: Arc<dyn Server>) {
     let filter = std::env::var("CONTRACT_CASES").unwrap_or_default();
-    let mut transcripts = transcripts();
-    let mut cases = all_cases(&transcripts);
+    let mut cases = cases();
     if filter == "list" {
         for case in &cases {
             println!("{}", case.title());
@@ -147,21 +202,7 @@ pub async fn run(server: Arc<dyn Server>) {
         !cases.is_empty(),
         "CONTRACT_CASES={filter:?} picks no case; CONTRACT_CASES=list prints their titles"
     );
-    let mode = match std::env::var("CONTRACT_RECORD").as_deref() {
-        Ok("missing") if server.backend().is_real() => Mode::RecordMissing,
-        Ok("all") if server.backend().is_real() => Mode::RecordAll,
-        _ => Mode::Compare,
-    };
-    let (report, recorded) = run_cases(server, cases, mode).await;
-    if mode != Mode::Compare {
-        for (file, position, script) in recorded {
-            transcripts[file].1.scripts[position] = script;
-        }
-        for (path, transcript) in &transcripts {
-            std::fs::write(path, transcript.write())
-                .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        }
-    }
+    let report = run_cases(server, cases).await;
     report.print();
     assert!(
         report.failures.is_empty(),
@@ -170,108 +211,42 @@ pub async fn run(server: Arc<dyn Server>) {
     );
 }
 
-type Recorded = Vec<(usize, usize, Script)>;
-
-async fn run_cases(server: Arc<dyn Server>, cases: Vec<Case>, mode: Mode) -> (Report, Recorded) {
-    note_panics();
+async fn run_cases(server: Arc<dyn Server>, cases: Vec<Case>) -> Report {
+    let play = Arc::new(Play::on(server));
     let report = Mutex::new(Report::default());
-    let recorded = Mutex::new(Vec::new());
-    let run = run_name();
-    stream::iter(cases.into_iter().enumerate())
-        .for_each_concurrent(AT_ONCE, |(number, case)| {
-            let context = Arc::new(Context::new(Arc::clone(&server), format!("c{run}-{number}")));
-            let (report, recorded) = (&report, &recorded);
+    stream::iter(cases)
+        .for_each_concurrent(AT_ONCE, |case| {
+            let (play, report) = (Arc::clone(&play), &report);
             async move {
                 let title = case.title();
                 let begun = Instant::now();
-                let (outcome, script) = run_case(Arc::clone(&context), &case, mode).await;
+                let outcome = run_case(play, case).await;
                 if begun.elapsed() > Duration::from_secs(20) {
                     eprintln!("slow ({} s): {title}", begun.elapsed().as_secs());
                 }
                 let mut report = report.lock().expect("the runner itself does not panic");
-                for reason in context.differences() {
-                    report.differences.push((title.clone(), reason));
-                }
                 match outcome {
-                    Ok(()) => report.passed += 1,
+                    Ok(differences) => {
+                        report.passed += 1;
+                        let titled = differences.into_iter().map(|reason| (title.clone(), reason));
+                        report.differences.extend(titled);
+                    }
                     Err(reason) => report.failures.push((title, reason)),
-                }
-                if let Some(script) = script {
-                    recorded
-                        .lock()
-                        .expect("the runner itself does not panic")
-                        .push(script);
                 }
             }
         })
         .await;
-    let report = report.into_inner().expect("the runner itself does not panic");
-    (
-        report,
-        recorded.into_inner().expect("the runner itself does not panic"),
-    )
+    report.into_inner().expect("the runner itself does not panic")
 }
-
-type Played = (Result<(), String>, Option<(usize, usize, Script)>);
 
 /// Runs one case in a task of its own, so that its panic ends nothing else.
-async fn run_case(context: Arc<Context>, case: &Case, mode: Mode) -> Played {
-    let kind = case.kind.clone();
-    let body = async move {
-        match kind {
-            Kind::Function(function) => {
-                function(context).await;
-                None
-            }
-            Kind::Script {
-                file,
-                position,
-                mut script,
-            } => {
-                play(&context, &mut script, mode).await;
-                Some((file, position, script))
-            }
-        }
-    };
-    let task = tokio::spawn(LAST_WORDS.scope(RefCell::new(String::new()), async {
-        match std::panic::AssertUnwindSafe(body).catch_unwind_with_words().await {
-            Ok(script) => (Ok(()), script),
-            Err(words) => (Err(words), None),
-        }
-    }));
+async fn run_case(play: Arc<Play>, case: Case) -> Result<Vec<String>, String> {
+    let task = tokio::spawn(async move { suite::caught(play.case(&case)).await });
     match tokio::time::timeout(CASE_DEADLINE, task).await {
         Ok(Ok(played)) => played,
-        Ok(Err(error)) => (Err(error.to_string()), None),
-        Err(_) => (Err(format!("not done after {} s", CASE_DEADLINE.as_secs())), None),
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(_) => Err(format!("not done after {} s", CASE_DEADLINE.as_secs())),
     }
-}
-
-trait CatchWithWords: Future + Sized {
-    async fn catch_unwind_with_words(self) -> Result<Self::Output, String>;
-}
-
-impl<F: Future + std::panic::UnwindSafe> CatchWithWords for F {
-    async fn catch_unwind_with_words(self) -> Result<Self::Output, String> {
-        use futures_util::FutureExt as _;
-        self.catch_unwind()
-            .await
-            .map_err(|_| LAST_WORDS.with(|words| words.borrow().clone()))
-    }
-}
-
-/// The panic of a case is part of the report, with its place; nothing is printed when it happens.
-fn note_panics() {
-    let usual = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        let place = panic
-            .location()
-            .map(|place| format!("{}:{}", place.file(), place.line()));
-        let message = panic.payload_as_str().unwrap_or("a panic without words");
-        let words = format!("{message}\n(at {})", place.unwrap_or_default());
-        if LAST_WORDS.try_with(|last| last.replace(words)).is_err() {
-            usual(panic);
-        }
-    }));
 }
 
 /// Something short that differs from run to run: a server may have seen an earlier one.

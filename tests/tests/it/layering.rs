@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The packages outside the house that tests of its crates may use: recorded data, and a real Kubernetes to compare with.
-const TEST_SUPPORT: [&str; 2] = ["corpus", "contract"];
+/// The packages outside the house that tests of its crates may use: recorded data, a real Kubernetes to compare with, and the
+/// runner of what wants it.
+const TEST_SUPPORT: [&str; 3] = ["corpus", "contract", "suite"];
 
 /// The house as the document draws it, from the ground up.
 #[derive(Debug)]

@@ -51,6 +51,8 @@ pub struct Written {
     pub generation: i64,
     /// Which fields of it are ours.
     pub fingerprint: Fingerprint,
+    /// Who keeps another number of replicas than the release asks for, because whoever that is scales the object.
+    pub scaled_by: Option<String>,
 }
 
 impl Written {
@@ -72,6 +74,7 @@ impl Written {
                 .and_then(Value::as_i64)
                 .unwrap_or_default(),
             fingerprint: drift::fingerprint_in(metadata, manager),
+            scaled_by: None,
         }
     }
 }
@@ -166,21 +169,31 @@ impl Writer<'_> {
     /// Applies an object of the release.
     pub(crate) async fn update(&self, placed: &Placed, replicas: Replicas) -> Result<Written, WriteError> {
         let mut body = self.body(placed);
-        if replicas == Replicas::OfWhoScales && scaling::replicas(&body).is_some() {
+        let mut scaled_by = None;
+        if replicas == Replicas::OfWhoScales
+            && let Some(asked) = scaling::replicas(&body).cloned()
+        {
             let live = self.cluster.get(placed).await.map_err(WriteError::Update)?;
-            let manager = self.cluster.manager();
-            if live.is_some_and(|live| scaling::scaled_by(&live, manager).is_some()) {
+            let live = live.unwrap_or_default();
+            if let Some(by) = scaling::scaled_by(&live, self.cluster.manager()) {
                 scaling::leave_out(&mut body);
+                scaled_by = (scaling::replicas(&live) != Some(&asked)).then(|| by.to_owned());
             }
         }
+        let written = self.apply(placed, &body).await?;
+        Ok(Written { scaled_by, ..written })
+    }
+
+    /// Applies an object as it is to be, whatever it takes.
+    async fn apply(&self, placed: &Placed, body: &Value) -> Result<Written, WriteError> {
         let mut refused = None;
         for _ in 0..MOST_ATTEMPTS {
-            match self.cluster.apply(placed, &body).await {
-                Ok(metadata) => return self.take_over(placed, &body, metadata).await,
+            match self.cluster.apply(placed, body).await {
+                Ok(metadata) => return self.take_over(placed, body, metadata).await,
                 // Somebody counts what a namespace may have; that has nothing to do with the object.
                 Err(error) if error.is_conflict() => refused = Some(error),
                 Err(error) if error.is_not_applicable() || error.is_invalid() => {
-                    return self.replace(placed, &body, error).await;
+                    return self.replace(placed, body, error).await;
                 }
                 Err(error) => return Err(WriteError::Update(error)),
             }

@@ -361,8 +361,7 @@ fn a_second_interrupt_ends_it_at_once() {
     let up = Up::start(&world, &["--in-memory"]);
     // Somebody pushes, and takes long: a clean end waits for that.
     let registry = up.place("registry").trim_start_matches("http://").to_owned();
-    let record: Value =
-        serde_json::from_str(&read(&world, &format!("{FOLDER}/up.json"))).expect("a record");
+    let record: Value = serde_json::from_str(&read(&world, &format!("{FOLDER}/up.json"))).expect("a record");
     let password = record["registryPassword"].as_str().expect("a password");
     let login = STANDARD.encode(format!("baton:{password}"));
     let mut slow = TcpStream::connect(&registry).expect("a connection");

@@ -115,7 +115,8 @@ pub fn workspace() -> PathBuf {
     root.unwrap_or(&package).to_owned()
 }
 
-pub(crate) fn find(program: &str) -> Option<PathBuf> {
+/// Finds a program in `PATH`.
+pub fn find(program: &str) -> Option<PathBuf> {
     std::env::split_paths(&std::env::var_os("PATH")?)
         .map(|folder| folder.join(program))
         .find(|path| path.is_file())

@@ -6,7 +6,7 @@ mod certificates;
 mod node;
 mod process;
 
-pub use binaries::{Binaries, BuildError, RELEASE, folder, workspace};
+pub use binaries::{Binaries, BuildError, RELEASE, find, folder, workspace};
 pub use process::Supervised;
 
 use std::fmt::Write as _;

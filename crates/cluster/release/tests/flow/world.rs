@@ -1,7 +1,6 @@
 //! A cluster in this process, a chart, and a way to the cluster that counts and can be cut.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -133,15 +132,6 @@ pub(crate) fn files() -> Vec<(&'static str, &'static str)> {
         ("templates/hooks.yaml", HOOKS),
         ("templates/NOTES.txt", NOTES),
     ]
-}
-
-/// Writes the chart where a program can read it.
-pub(crate) fn write_chart(folder: &Path) {
-    for (name, content) in files() {
-        let path = folder.join(name);
-        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
-        std::fs::write(path, content).expect("a file");
-    }
 }
 
 pub(crate) struct World {

@@ -107,7 +107,9 @@ pub(super) async fn manifest(
         .blocking(move |shared| {
             let stored = shared.store.manifest(&repository, &reference)?;
             let is_nobodys = match &stored {
-                Some(stored) if asks_who_pushed => shared.store.pusher(&repository, &stored.digest)?.is_none(),
+                Some(stored) if asks_who_pushed => {
+                    shared.store.pusher(&repository, &stored.digest)?.is_none()
+                }
                 _ => false,
             };
             Ok((

@@ -202,8 +202,7 @@ impl Remote {
                         .get(header)
                         .is_some_and(|value| value.as_bytes() == text.as_bytes())
                 };
-                let is_same =
-                    name.digest().is_some() || says("docker-content-digest", &digest.to_string());
+                let is_same = name.digest().is_some() || says("docker-content-digest", &digest.to_string());
                 // What nobody is known to have pushed doesn't run, so it is pushed although it is there.
                 is_same && !says(PUSHER.as_str(), NOBODY)
             }

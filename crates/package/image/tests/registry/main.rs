@@ -1,5 +1,8 @@
 //! The embedded registry, asked as its clients ask it: by requests within the process and over sockets.
 
+#[path = "../peers/attached.rs"]
+mod attached;
+mod attaching;
 mod collecting;
 mod concurrency;
 mod deleting;

@@ -66,7 +66,7 @@ start_up() {
 
 # publish_tree VERSION: the tree of this folder as the tour publishes it, operator image and all, to $REGISTRY.
 publish_tree() {
-    quietly baton publish --yes --for-this-machine --update-permissions --version "$1" \
+    quietly baton publish --yes --update-permissions --version "$1" \
         --image "$REGISTRY/models/stack-operator:$1" --bundle-image "$REGISTRY/models/stack-operator-bundle:$1" \
         --catalog-image "$REGISTRY/models/stack-operator-catalog:latest"
 }

@@ -25,16 +25,6 @@ pub(crate) struct Kubectl {
     home: TempDir,
 }
 
-/// Returns whether kubectl is there; says so where it isn't, and fails where it has to be.
-pub(crate) fn is_there() -> bool {
-    let Err(reason) = Binaries::locate() else {
-        return true;
-    };
-    assert!(std::env::var_os("BATON_REQUIRE_REAL").is_none(), "{reason}");
-    corpus::skipped(&reason.to_string());
-    false
-}
-
 impl Kubectl {
     /// The user of a kubeconfig.
     pub(crate) fn of(kubeconfig: &Path) -> Result<Self, String> {

@@ -48,7 +48,10 @@ impl Chapter {
 
     /// Compares what was seen with what is on record.
     fn ends(self, name: &str) {
-        insta::assert_snapshot!(name, self.terminal.transcript());
+        // Without the name of the program: each has the chapters on a server of its own.
+        insta::with_settings!({prepend_module_to_snapshot => false}, {
+            insta::assert_snapshot!(format!("commands__{name}"), self.terminal.transcript());
+        });
     }
 
     /// Waits until an extension says something of its progress.

@@ -1,46 +1,39 @@
-//! Runs scenarios and stories at the same time and says which of them don't hold.
+//! Scenarios and stories, and scenarios told at the same time.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures_util::{StreamExt as _, stream};
 use tokio::sync::Semaphore;
 
 use crate::processes::{Kind, Server};
 use crate::scenario::Scenario;
 use crate::world::World;
 
-/// The environment variable that names the scenarios to run, by number or by a part of their names, with commas; `all` is all.
-const SELECTION: &str = "BATON_SCENARIOS";
-
 /// The longest that a name of Kubernetes can be made of: the ids of scenarios stand in labels and names.
 const LONGEST_NUMBER: usize = 8;
-
-/// How many clusters are there at once beside the shared one: stories wait much, but each takes memory.
-const CLUSTERS_AT_ONCE: usize = 2;
 
 /// How many scenarios of one world are under way at once. Most of their time they wait, but by asking with kubectl again and
 /// again, which takes a tenth of a second of the processor each time, and a real API server works for a second on each definition
 /// that comes or goes: with all of them at once, nobody would be served in time.
-const SCENARIOS_AT_ONCE: usize = 8;
+pub(crate) const SCENARIOS_AT_ONCE: usize = 8;
 
-type Told = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
+pub(crate) type Told = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
 
 /// A scenario that can be run in a world that it shares with others.
 pub(crate) struct Case {
     /// Its number among upstream's; those without one are baton's own.
-    number: &'static str,
-    name: &'static str,
-    tell: fn(Scenario) -> Told,
+    pub(crate) number: &'static str,
+    pub(crate) name: &'static str,
+    pub(crate) tell: fn(Scenario) -> Told,
 }
 
 /// A story that has a server for itself.
 pub(crate) struct Story {
-    number: &'static str,
-    name: &'static str,
-    tell: fn(Server) -> Told,
+    pub(crate) number: &'static str,
+    pub(crate) name: &'static str,
+    pub(crate) tell: fn(Server) -> Told,
 }
 
 impl Case {
@@ -80,66 +73,8 @@ macro_rules! stories {
 }
 pub(crate) use stories;
 
-/// Returns whether somebody wants to run a scenario; without a word of it, all are wanted.
-fn is_wanted(number: &str, name: &str) -> bool {
-    let selection = std::env::var(SELECTION).unwrap_or_default();
-    let mut words = selection.split(',').filter(|word| !word.is_empty()).peekable();
-    words.peek().is_none() || words.any(|word| word == "all" || word == number || name.contains(word))
-}
-
-/// Runs scenarios in one world and stories in worlds of their own, all at the same time, and fails with those that don't
-/// hold.
-pub(crate) async fn hold(kind: Kind, scenarios: &[Case], stories: &[&[Story]]) {
-    if !kind.is_there() {
-        return;
-    }
-    let scenarios: Vec<&Case> = scenarios
-        .iter()
-        .filter(|case| is_wanted(case.number, case.name))
-        .collect();
-    let together = async {
-        if scenarios.is_empty() {
-            return Vec::new();
-        }
-        match world_on(kind).await {
-            Ok(world) => told_together(world, scenarios).await,
-            Err(reason) => vec![reason],
-        }
-    };
-    let stories = stories.iter().copied().flatten();
-    let stories: Vec<_> = stories
-        .filter(|story| is_wanted(story.number, story.name))
-        .map(|story| told_alone(kind, story))
-        .collect();
-    let alone = stream::iter(stories).buffer_unordered(CLUSTERS_AT_ONCE).collect();
-    let (mut failures, alone): (_, Vec<Option<String>>) = tokio::join!(together, alone);
-    failures.extend(alone.into_iter().flatten());
-    assert!(
-        failures.is_empty(),
-        "{} scenarios don't hold:\n\n{}",
-        failures.len(),
-        failures.join("\n\n")
-    );
-}
-
-async fn world_on(kind: Kind) -> Result<World, String> {
-    World::on(kind.start().await?).await
-}
-
-/// Tells a story on a server of its own; returns why it doesn't hold.
-async fn told_alone(kind: Kind, story: &Story) -> Option<String> {
-    let server = match kind.start().await {
-        Ok(server) => server,
-        Err(reason) => return Some(format!("{}: no server: {reason}", story.name)),
-    };
-    let begun = Instant::now();
-    let task = tokio::spawn((story.tell)(server));
-    let outcome = task.await.unwrap_or_else(|panic| Err(panic.to_string()));
-    report(kind, story.number, story.name, outcome, begun.elapsed())
-}
-
 /// Says how a scenario ended; returns why it doesn't hold.
-fn report(
+pub(crate) fn report(
     kind: Kind,
     number: &str,
     name: &str,

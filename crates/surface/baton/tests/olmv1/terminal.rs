@@ -40,10 +40,12 @@ static AGE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(?m)(   )((?:\d+[smh]){1,2} *)(   |$)").expect("a pattern"));
 
 /// Lines that say how far something is: which of them are printed depends on who is faster.
-const PROGRESS: [&str; 3] = [
+const PROGRESS: [&str; 5] = [
     "waiting for the controller to see the change",
     "RollingOut: ",
     "Succeeded: ",
+    "phase ",
+    "waits for ",
 ];
 
 /// What a command came to.

@@ -182,14 +182,22 @@ struct Chaos {
     disturbances: Arc<AtomicUsize>,
 }
 
+/// How long somebody wants it to last, if anybody says so.
+fn asked_length() -> Option<Duration> {
+    let minutes = std::env::var("BATON_CHAOS_MINUTES").ok()?;
+    Duration::try_from_secs_f64(minutes.parse::<f64>().ok()? * 60.0).ok()
+}
+
+/// How long it goes on.
+pub(crate) fn length() -> Duration {
+    asked_length().unwrap_or(USUAL_LENGTH)
+}
+
 /// Runs for as long as it is asked to; tells how it went.
 pub(crate) async fn everything_is_whole_in_the_end() -> Result<String, String> {
-    let minutes = std::env::var("BATON_CHAOS_MINUTES");
-    let minutes = minutes.ok().and_then(|minutes| minutes.parse::<f64>().ok());
-    let length = minutes.map_or(USUAL_LENGTH, |minutes| Duration::from_secs_f64(minutes * 60.0));
     let seed = std::env::var("BATON_CHAOS_SEED");
     let seed = seed.ok().and_then(|seed| seed.parse().ok()).unwrap_or_else(|| {
-        if minutes.is_none() {
+        if asked_length().is_none() {
             return USUAL_SEED;
         }
         let now = jiff::Timestamp::now().as_nanosecond();
@@ -210,7 +218,7 @@ pub(crate) async fn everything_is_whole_in_the_end() -> Result<String, String> {
         steps: Arc::default(),
         disturbances: Arc::default(),
     };
-    let told = chaos.run(seed, length).await;
+    let told = chaos.run(seed, length()).await;
     told.map_err(|reason| {
         format!(
             "{reason}\nwith BATON_CHAOS_SEED={seed}, this happened:\n{}\n{}",

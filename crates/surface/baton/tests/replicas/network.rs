@@ -24,20 +24,6 @@ pub(crate) struct Network {
     machines: usize,
 }
 
-/// Whether networks can be made here; says so where they can't, and fails where they have to be.
-pub(crate) fn is_possible() -> bool {
-    let reason = if !rustix::process::geteuid().is_root() {
-        "network namespaces need the rights of root; run the test as root"
-    } else if Command::new("ip").arg("-V").output().is_err() {
-        "the program `ip` isn't there; install iproute2"
-    } else {
-        return true;
-    };
-    assert!(std::env::var_os("BATON_REQUIRE_REAL").is_none(), "{reason}");
-    corpus::skipped(reason);
-    false
-}
-
 /// Runs `ip` with words.
 fn ip(words: &str) -> Result<String, String> {
     let done = Command::new("ip").args(words.split_whitespace()).output();

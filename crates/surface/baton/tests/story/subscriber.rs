@@ -11,24 +11,18 @@ use crate::cast::customer::OPERATORS;
 
 const PACKAGE: &str = "inference-stack-operator";
 
-/// Who subscribes; none, and said, where this machine has no kubectl.
+/// Who subscribes.
 pub(crate) struct Subscriber<'w> {
     cluster: &'w Cluster,
     kubectl: Command,
 }
 
 impl<'w> Subscriber<'w> {
-    pub(crate) fn of(cluster: &'w Cluster) -> Option<Self> {
-        match Binaries::locate() {
-            Ok(binaries) => Some(Self {
-                cluster,
-                kubectl: Command::new(binaries.program("kubectl")),
-            }),
-            Err(reason) => {
-                assert!(std::env::var_os("BATON_REQUIRE_REAL").is_none(), "{reason}");
-                corpus::skipped(&reason.to_string());
-                None
-            }
+    pub(crate) fn of(cluster: &'w Cluster) -> Self {
+        let binaries = Binaries::locate().unwrap_or_else(|reason| panic!("{reason}"));
+        Self {
+            cluster,
+            kubectl: Command::new(binaries.program("kubectl")),
         }
     }
 

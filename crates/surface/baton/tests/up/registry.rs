@@ -224,7 +224,14 @@ fn who_else_listens_where_localhost_leads_to_is_noticed_before_a_password_is_sen
     let registry = format!("127.0.0.1:{port}");
     let mut all = vec!["up", "--in-memory"];
     for pair in super::ANY_PORTS.chunks(2) {
-        all.extend([pair[0], if pair[0] == "--registry" { &registry } else { pair[1] }]);
+        all.extend([
+            pair[0],
+            if pair[0] == "--registry" {
+                &registry
+            } else {
+                pair[1]
+            },
+        ]);
     }
     let world = World::new();
     let refused = run(&world, &all);

@@ -18,6 +18,26 @@ pub(super) async fn packages_and_images(mut chapter: Chapter) -> Outcome {
     for reference in [&app, &base, &Reference::cluster("v1", "Namespace", "app")] {
         chapter.is_absent(reference).await?;
     }
+    // A slip of a hand is told before anything is made.
+    chapter
+        .terminal
+        .types_all(&[
+            "install ap",
+            "install bsae --no-wait",
+            "install nowhere-to-be-found --dry-run",
+            "install app --channel stabel",
+            "install app --channel stable --version 2.x",
+            "install app --with-dependencies --version 1.0.1",
+        ])
+        .await?;
+    for reference in [
+        &Reference::cluster("v1", "Namespace", "ap"),
+        &app,
+        &base,
+        &Reference::cluster("v1", "Namespace", "app"),
+    ] {
+        chapter.is_absent(reference).await?;
+    }
     // What is needed is missing: that is told, and nothing is installed.
     chapter.terminal.types_all(&["install app --no-wait"]).await?;
     chapter.says("app", "True", "Retrying", "base").await?;

@@ -33,6 +33,15 @@ pub(super) async fn at_what_is_stuck(mut chapter: Chapter) -> Outcome {
         ])
         .await?;
     chapter.terminal.types_in_both_forms("status stuck").await?;
+    chapter.terminal.types_all(&["explain stuck"]).await?;
+    let waited = chapter
+        .terminal
+        .run(&["upgrade", "stuck", "--timeout", "20"])
+        .await?;
+    let told = "phase deploy of stuck-1: 0 of 1 ready; Deployment stuck/test-operator-stuck: waits: ";
+    if !waited.stderr.lines().any(|line| line.starts_with(told)) {
+        return Err(format!("who waits isn't told what for:\n{}", waited.stderr));
+    }
 
     // Interrupted, and nothing else ends it while something waits.
     let mut watching = chapter.terminal.start(&["status", "stuck", "--watch"])?;

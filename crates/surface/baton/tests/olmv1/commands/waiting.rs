@@ -21,7 +21,13 @@ pub(super) async fn for_somebody(mut chapter: Chapter) -> Outcome {
     chapter.notes_that_waits("gate", "1.0.1").await?;
     chapter
         .terminal
-        .types_all(&["get extensions gate", "approve gate -o yaml", "pause gate"])
+        .types_all(&[
+            "get extensions gate",
+            "plan gate",
+            "explain gate",
+            "approve gate -o yaml",
+            "pause gate",
+        ])
         .await?;
     chapter.terminal.types_in_both_forms("pause gate").await?;
     chapter

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use contract::real::{ADMIN_TOKEN, Binaries, Options, RealCluster};
+use contract::real::{ADMIN_TOKEN, Options, RealCluster};
 use serde_json::{Value, json};
 
 use super::operators::Operators;
@@ -132,18 +132,12 @@ impl Cluster {
         }
     }
 
-    /// A real kube-apiserver, with baton's registry, controllers and operators beside it; `None`, and said, where
-    /// there is none on this machine.
-    pub(crate) fn real(world: &World) -> Option<Self> {
-        if let Err(reason) = Binaries::locate() {
-            assert!(std::env::var_os("BATON_REQUIRE_REAL").is_none(), "{reason}");
-            corpus::skipped(&reason.to_string());
-            return None;
-        }
+    /// A real kube-apiserver, with baton's registry, controllers and operators beside it.
+    pub(crate) fn real(world: &World) -> Self {
         let runtime = tokio::runtime::Runtime::new().expect("a runtime");
         let kubernetes = runtime
             .block_on(RealCluster::start(Options::default()))
-            .expect("a cluster");
+            .unwrap_or_else(|reason| panic!("{reason}"));
         let log = world.path("controllers.log");
         let (registry, address) = start_registry(world);
         let kubeconfig = kubernetes.kubeconfig.display().to_string();
@@ -188,7 +182,7 @@ impl Cluster {
                 (code, answer) => Err(format!("{code} {answer}")),
             }
         });
-        Some(cluster)
+        cluster
     }
 
     /// The registry as image names have it.

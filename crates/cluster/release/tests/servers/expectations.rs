@@ -1,16 +1,36 @@
-//! What this crate takes for granted of an API server, on the stage and on a real kube-apiserver.
+//! What this crate takes for granted of an API server.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use chart::release::Release;
-use contract::real::{Binaries, RealCluster};
+use futures_util::future::BoxFuture;
 use kube::Client;
 use kube::api::{Api, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams};
 use kube::core::ApiResource;
 use release::drift::fingerprint;
 use release::{Cause, Cluster, Options, Outcome, Prepared, ReleaseId, Releases};
 use serde_json::{Value, json};
+
+/// Something that is expected of a server, and its name.
+pub(crate) type Expectation = (&'static str, fn(Client) -> BoxFuture<'static, ()>);
+
+/// Lists expectations: functions that ask a server.
+macro_rules! expectations {
+    ($($name:ident),* $(,)?) => {
+        [$((stringify!($name), |client| Box::pin(async move { $name(&client).await }))),*]
+    };
+}
+
+/// All that is expected; none minds the others on the same server.
+pub(crate) const EXPECTATIONS: [Expectation; 6] = expectations![
+    what_exists_is_not_written_over,
+    what_helm_wrote_is_taken_over,
+    what_cannot_be_applied_is_written_as_a_whole,
+    refusals_read_as_they_do_to_helm,
+    drift_is_seen_by_the_fields_that_are_ours,
+    two_writers_are_told_apart,
+];
 
 /// A namespace of a server.
 struct Room {
@@ -312,40 +332,4 @@ async fn two_writers_are_told_apart(client: &Client) {
         records.update(&mut other).await,
         Err(release::records::RecordError::Changed(_))
     ));
-}
-
-async fn everything(client: Client) {
-    what_exists_is_not_written_over(&client).await;
-    what_helm_wrote_is_taken_over(&client).await;
-    what_cannot_be_applied_is_written_as_a_whole(&client).await;
-    refusals_read_as_they_do_to_helm(&client).await;
-    drift_is_seen_by_the_fields_that_are_ours(&client).await;
-    two_writers_are_told_apart(&client).await;
-}
-
-#[tokio::test]
-async fn the_stage_is_as_expected() {
-    let stage = stage::Stage::in_memory(stage::Options::default())
-        .await
-        .expect("a stage");
-    everything(Client::new(stage.service(), "default")).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn kubernetes_is_as_expected() {
-    if let Err(reason) = Binaries::locate() {
-        assert!(std::env::var_os("BATON_REQUIRE_REAL").is_none(), "{reason}");
-        corpus::skipped(&reason.to_string());
-        return;
-    }
-    let cluster = RealCluster::start(contract::real::Options::default())
-        .await
-        .expect("a cluster");
-    let kubeconfig = kube::config::Kubeconfig::read_from(&cluster.kubeconfig).expect("a kubeconfig");
-    let options = kube::config::KubeConfigOptions::default();
-    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options)
-        .await
-        .expect("a configuration");
-    let client = Client::try_from(config).expect("a client");
-    everything(client).await;
 }

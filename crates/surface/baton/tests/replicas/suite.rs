@@ -47,39 +47,31 @@ mod stacks;
 mod upgrades;
 mod world;
 
-use contract::real::Binaries;
+use std::process::ExitCode;
+use std::time::Duration;
 
-/// One after the other: both want the whole machine.
-static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+use suite::{Case, Group, Suite, cases};
 
-/// Whether there is a real Kubernetes, and machines can be cut off; says so where not, and fails where they have to be.
-fn is_possible() -> bool {
-    if let Err(reason) = Binaries::locate() {
-        assert!(std::env::var_os("BATON_REQUIRE_REAL").is_none(), "{reason}");
-        corpus::skipped(&reason.to_string());
-        return false;
-    }
-    network::is_possible()
+/// How long preparing, ending and looking back may take, besides what the chaos lasts.
+const LIMIT: Duration = Duration::from_mins(15);
+
+async fn another_replica_goes_on_and_the_former_one_writes_nothing() -> Result<(), String> {
+    suite::say(handover::another_replica_goes_on().await?);
+    Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn another_replica_goes_on_and_the_former_one_writes_nothing() {
-    if is_possible() {
-        let _alone = ALONE.lock().await;
-        match handover::another_replica_goes_on().await {
-            Ok(told) => println!("{told}"),
-            Err(reason) => panic!("{reason}"),
-        }
-    }
+async fn nothing_is_lost_and_nothing_is_doubled_in_chaos() -> Result<(), String> {
+    suite::say(chaos::everything_is_whole_in_the_end().await?);
+    Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_lost_and_nothing_is_doubled_in_chaos() {
-    if is_possible() {
-        let _alone = ALONE.lock().await;
-        match chaos::everything_is_whole_in_the_end().await {
-            Ok(told) => println!("{told}"),
-            Err(reason) => panic!("{reason}"),
-        }
-    }
+fn main() -> ExitCode {
+    let limit = LIMIT + chaos::length();
+    // One after the other: both want the whole machine.
+    let cases: [Case<()>; 2] = cases![
+        another_replica_goes_on_and_the_former_one_writes_nothing,
+        nothing_is_lost_and_nothing_is_doubled_in_chaos,
+    ];
+    let group = Group::free("kubernetes").within(limit).cases(cases);
+    Suite::new("replicas").with(group).main()
 }

@@ -1,17 +1,15 @@
 //! Helm 3 and Helm 4 install, upgrade, roll back and uninstall real charts on stage.
 //!
-//! `CONTRACT_CASES` keeps the charts whose name contains it; `all` takes every chart of the corpus that renders.
-
-mod needs;
-mod served_stage;
+//! `CONTRACT_CHARTS=all` takes every chart of the corpus that renders instead of these.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use contract::clients::Clients;
-use needs::found;
-use served_stage::ServedStage;
+use suite::{Case, Group, Outcome};
+
+use crate::served_stage::ServedStage;
 
 /// The charts that are played, each with the values it always gets and with what its upgrade changes. On one machine
 /// no balancer hands out addresses, which Helm 3 waits for, so Services have addresses in the cluster only.
@@ -120,21 +118,28 @@ const CHARTS: [(&str, &str, &str); 22] = [
     ),
 ];
 
-/// How many releases are played at the same time: Helm waits most of the time, so a few share a machine well.
-const AT_ONCE: usize = 6;
+/// How many releases are played at the same time: each is a Helm that renders, and then one that waits.
+const AT_ONCE: usize = 2;
 
-/// A chart, the values it always gets and those that its upgrade changes.
+/// How long a Helm waits for what it made; it is only used up when something is wrong.
+const PATIENCE: &str = "10m";
+
+/// A life has four waits, of which the first that fails is the last.
+const LIMIT: Duration = Duration::from_mins(12);
+
+/// A chart by the name of its folder, the values it always gets and those that its upgrade changes.
 struct Chart {
-    path: PathBuf,
+    name: String,
     always: &'static str,
     change: &'static str,
 }
 
-/// A Helm and the cluster that it talks to.
+/// A Helm, the charts that it plays, and the cluster that it talks to.
 struct Helm {
     program: PathBuf,
-    kubeconfig: PathBuf,
+    charts: PathBuf,
     home: tempfile::TempDir,
+    stage: ServedStage,
 }
 
 impl Helm {
@@ -142,7 +147,7 @@ impl Helm {
         let home = self.home.path();
         let output = Command::new(&self.program)
             .args(arguments)
-            .env("KUBECONFIG", &self.kubeconfig)
+            .env("KUBECONFIG", &self.stage.kubeconfig)
             .env("HOME", home)
             .env("KUBECACHEDIR", home.join("cache"))
             .current_dir(home)
@@ -160,13 +165,13 @@ impl Helm {
     }
 
     /// Plays the life of one release.
-    fn life(&self, chart: &Chart, number: usize) -> Result<(), String> {
-        let Chart { path, always, change } = chart;
+    fn life(&self, chart: &Chart, number: usize) -> Outcome {
+        let Chart { name, always, change } = chart;
         let release = format!("life-{number}");
         let (release, namespace) = (release.as_str(), format!("life-{number}"));
         let namespace = namespace.as_str();
-        let chart = path.display().to_string();
-        let wait = ["--wait", "--timeout", "60s"];
+        let chart = self.charts.join(name).display().to_string();
+        let wait = ["--wait", "--timeout", PATIENCE];
         let within = |arguments: &[&str]| {
             let mut all = arguments.to_vec();
             all.extend(["--namespace", namespace]);
@@ -231,86 +236,55 @@ fn json(text: &str) -> Result<serde_json::Value, String> {
     serde_json::from_str(text).map_err(|error| format!("{error} in {text}"))
 }
 
-/// Plays the charts, a few at a time, and returns what failed.
-fn play(helm: &Helm, charts: &[Chart]) -> Vec<String> {
-    let next = Mutex::new(0..charts.len());
-    let failures = Mutex::new(Vec::new());
-    std::thread::scope(|scope| {
-        for _ in 0..AT_ONCE {
-            scope.spawn(|| {
-                loop {
-                    let number = next.lock().ok().and_then(|mut next| next.next());
-                    let Some((number, chart)) = number.and_then(|n| Some((n, charts.get(n)?))) else {
-                        break;
-                    };
-                    if let Err(reason) = helm.life(chart, number)
-                        && let Ok(mut failures) = failures.lock()
-                    {
-                        failures.push(format!("{}: {reason}", chart.path.display()));
-                    }
-                }
-            });
-        }
-    });
-    failures.into_inner().unwrap_or_default()
+/// The folder of the corpus that has a folder for each chart.
+fn folder() -> Result<PathBuf, String> {
+    let corpus = corpus::open("helm-charts").ok_or("the recorded charts are absent")?;
+    Ok(corpus.join("charts"))
 }
 
-fn charts(folder: &Path) -> Vec<Chart> {
-    let wanted = std::env::var("CONTRACT_CASES").unwrap_or_default();
-    let folder = folder.join("charts");
-    if wanted == "all" {
-        let mut all: Vec<_> = std::fs::read_dir(&folder)
-            .expect("the charts")
-            .map(|entry| Chart {
-                path: entry.expect("a chart").path(),
-                always: "",
-                change: "",
-            })
-            .collect();
-        all.sort_by(|one: &Chart, other| one.path.cmp(&other.path));
-        return all;
+fn charts() -> Vec<Chart> {
+    if std::env::var_os("CONTRACT_CHARTS").is_some_and(|charts| charts == "all") {
+        return all_charts(&folder().expect("the charts"));
     }
-    CHARTS
-        .into_iter()
-        .filter(|(chart, ..)| chart.contains(&wanted))
-        .map(|(chart, always, change)| Chart {
-            path: folder.join(chart),
-            always,
-            change,
-        })
-        .collect()
+    let chart = |(name, always, change): (&str, _, _)| Chart {
+        name: name.to_owned(),
+        always,
+        change,
+    };
+    CHARTS.into_iter().map(chart).collect()
 }
 
-async fn lives(program: &str) {
-    let Some(clients) = found(Clients::locate()) else {
-        return;
+fn all_charts(folder: &Path) -> Vec<Chart> {
+    let entries = std::fs::read_dir(folder).expect("the charts");
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.expect("a chart").file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    let chart = |name| Chart {
+        name,
+        always: "",
+        change: "",
     };
-    let Some(corpus) = corpus::open("helm-charts") else {
-        return;
-    };
-    let stage = ServedStage::start().await;
-    let helm = Arc::new(Helm {
+    names.into_iter().map(chart).collect()
+}
+
+async fn open(program: &str) -> Result<Helm, String> {
+    let clients = Clients::locate().map_err(|error| error.to_string())?;
+    Ok(Helm {
         program: clients.program(program),
-        kubeconfig: stage.kubeconfig.clone(),
-        home: tempfile::tempdir().expect("a home"),
+        charts: folder()?,
+        home: tempfile::tempdir().map_err(|error| error.to_string())?,
+        stage: ServedStage::start().await,
+    })
+}
+
+/// The lives of releases with one Helm.
+pub(crate) fn lives(program: &'static str) -> Group<impl Send + Sync> {
+    let cases = charts().into_iter().enumerate().map(|(number, chart)| {
+        Case::blocking(chart.name.clone(), move |helm: &Helm| helm.life(&chart, number))
     });
-    let failures = tokio::task::spawn_blocking(move || play(&helm, &charts(&corpus)))
-        .await
-        .expect("the lives end");
-    assert!(
-        failures.is_empty(),
-        "{} releases failed\n{}",
-        failures.len(),
-        failures.join("\n")
-    );
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn helm_3_keeps_releases_on_stage() {
-    lives("helm3").await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn helm_4_keeps_releases_on_stage() {
-    lives("helm4").await;
+    Group::shared(format!("{program}-on-stage"), move || open(program))
+        .at_once(AT_ONCE)
+        .within(LIMIT)
+        .cases(cases)
 }

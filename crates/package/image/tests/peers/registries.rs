@@ -3,38 +3,12 @@
 
 use std::io::Write as _;
 use std::path::Path;
-use std::process::Command;
 
-use image::attachment::{Attachment, BILL_OF_MATERIALS, Provenance, STATEMENT};
-use image::build::{self, ImageSettings};
-use image::content::ContentStore;
 use image::credentials::Secret;
-use image::manifest;
-use image::reference::Reference;
 use image::registry::{Access, Registry, RegistryOptions, Serving, TlsIdentity, Users};
-use image::remote::{Encryption, Remote, RemoteOptions};
 use serde_json::{Value, json};
 
-/// With this set to 1, a tool that isn't there is a failure instead of a skipped test.
-const REQUIRE_PEERS: &str = "BATON_REQUIRE_PEERS";
-
-/// Returns whether a program can be started; says loudly that its tests are skipped when it can't.
-fn has_peer(program: &str) -> bool {
-    let found = Command::new(program)
-        .arg("--version")
-        .output()
-        .is_ok_and(|output| output.status.success());
-    if !found {
-        assert!(
-            std::env::var_os(REQUIRE_PEERS).is_none_or(|value| value != "1"),
-            "{REQUIRE_PEERS}=1, but {program} is not on the PATH: install it"
-        );
-        eprintln!(
-            "SKIPPED: {program} is not on the PATH; install it, or set {REQUIRE_PEERS}=1 to make this a failure"
-        );
-    }
-    found
-}
+use crate::attached::{both_documents, listed, push_with_attachments};
 
 /// Runs skopeo and returns what it printed; its failure fails the test.
 async fn skopeo(arguments: &[&str]) -> String {
@@ -47,7 +21,7 @@ async fn try_skopeo(arguments: &[&str]) -> (bool, String) {
     let mut command = tokio::process::Command::new("skopeo");
     // Without a trust policy of the machine: what may be pulled is not what is tested here.
     command.arg("--insecure-policy").args(arguments);
-    let output = command.output().await.unwrap();
+    let output = command.output().await.expect("skopeo can be run");
     let text = if output.status.success() {
         output.stdout
     } else {
@@ -118,11 +92,7 @@ fn tar(files: &[(&str, &str)]) -> Vec<u8> {
     builder.into_inner().unwrap()
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn skopeo_copies_in_and_out_inspects_lists_and_deletes() {
-    if !has_peer("skopeo") {
-        return;
-    }
+pub(crate) async fn skopeo_copies_in_and_out_inspects_lists_and_deletes() {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("source");
     let manifest = write_layout(&source, "v1", "hello ");
@@ -188,11 +158,7 @@ async fn skopeo_copies_in_and_out_inspects_lists_and_deletes() {
     serving.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn skopeo_logs_in_over_tls_and_is_told_what_is_published() {
-    if !has_peer("skopeo") {
-        return;
-    }
+pub(crate) async fn skopeo_logs_in_over_tls_and_is_told_what_is_published() {
     let folder = tempfile::tempdir().unwrap();
     let (serving, certificates) = serve_guarded(folder.path()).await;
     let image = format!("docker://localhost:{}/team/operator:v1", serving.address().port());
@@ -277,11 +243,7 @@ impl DockerRegistry {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn images_go_to_debian_s_registry_and_back_unchanged() {
-    if !has_peer("skopeo") || !has_peer("docker-registry") {
-        return;
-    }
+pub(crate) async fn images_go_to_debian_s_registry_and_back_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("source");
     let manifest = write_layout(&source, "v1", "there and back ");
@@ -303,82 +265,7 @@ async fn images_go_to_debian_s_registry_and_back_unchanged() {
     serving.stop().await;
 }
 
-/// Pushes an image and two documents about it; returns the image's digest.
-async fn push_with_attachments(host: &str) -> image::digest::Digest {
-    let store = ContentStore::temporary().unwrap();
-    let remote = Remote::new(RemoteOptions {
-        encryption: Encryption::Off,
-        ..RemoteOptions::default()
-    });
-    let name = Reference::parse(&format!("{host}/team/operator:v1")).unwrap();
-    let image =
-        build::for_architectures(&store, &ImageSettings::default(), &["amd64", "arm64"], &[]).unwrap();
-    let digest = manifest::digest_of(&image.descriptor).unwrap();
-    remote.push(&store, &image.descriptor, &name).await.unwrap();
-    let list = Attachment::bill_of_materials(br#"{"bomFormat":"CycloneDX"}"#.to_vec());
-    let provenance = Provenance {
-        recipe: "test",
-        parameters: json!({}),
-        materials: Vec::new(),
-        version: "1.0.0".to_owned(),
-    };
-    let statement = provenance.attachment(&format!("{host}/team/operator"), &digest);
-    // Twice: what is there already isn't listed again.
-    for attachment in [&list, &statement, &list] {
-        remote
-            .attach(&store, attachment, &image.descriptor, &name)
-            .await
-            .unwrap();
-    }
-    for (attachment, kind) in [(&list, BILL_OF_MATERIALS), (&statement, STATEMENT)] {
-        let found = remote.attachments(&name, kind, "amd64").await.unwrap();
-        assert_eq!(found, std::slice::from_ref(attachment), "{kind}");
-    }
-    digest
-}
-
-/// What a list of referrers says of each: the type and the annotations.
-fn listed(list: &str) -> Vec<(String, Value)> {
-    let list: Value = serde_json::from_str(list).unwrap();
-    let mut listed: Vec<(String, Value)> = list["manifests"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|referrer| {
-            let kind = referrer["artifactType"].as_str().unwrap_or_default();
-            (kind.to_owned(), referrer["annotations"].clone())
-        })
-        .collect();
-    listed.sort_by(|left, right| left.0.cmp(&right.0));
-    listed
-}
-
-fn both_documents() -> Vec<(String, Value)> {
-    let predicate = json!({"in-toto.io/predicate-type": "https://slsa.dev/provenance/v1"});
-    vec![
-        (BILL_OF_MATERIALS.to_owned(), Value::Null),
-        (STATEMENT.to_owned(), predicate),
-    ]
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn what_is_attached_to_an_image_is_in_the_registry_s_list() {
-    let folder = tempfile::tempdir().unwrap();
-    let serving = Registry::serve_on_loopback(folder.path().join("registry"))
-        .await
-        .unwrap();
-    let host = serving.address().to_string();
-    let digest = push_with_attachments(&host).await;
-    let answer = reqwest::get(format!("http://{host}/v2/team/operator/referrers/{digest}")).await;
-    assert_eq!(listed(&answer.unwrap().text().await.unwrap()), both_documents());
-    serving.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_registry_without_a_list_gets_one_under_a_tag() {
-    if !has_peer("skopeo") || !has_peer("docker-registry") {
-        return;
-    }
+pub(crate) async fn a_registry_without_a_list_gets_one_under_a_tag() {
     let folder = tempfile::tempdir().unwrap();
     let mut other = DockerRegistry::start(folder.path()).await;
     let host = other.address.to_string();
@@ -399,11 +286,7 @@ async fn serve_readable(folder: &Path) -> Serving {
     Registry::open(options).unwrap().serve(listener, None).unwrap()
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn skopeo_reads_without_a_password_and_writes_with_it_alone() {
-    if !has_peer("skopeo") {
-        return;
-    }
+pub(crate) async fn skopeo_reads_without_a_password_and_writes_with_it_alone() {
     let folder = tempfile::tempdir().unwrap();
     let manifest = write_layout(&folder.path().join("source"), "v1", "a password ");
     let serving = serve_readable(folder.path()).await;
@@ -426,11 +309,7 @@ async fn skopeo_reads_without_a_password_and_writes_with_it_alone() {
     serving.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn docker_logs_in_with_the_right_password_alone() {
-    if !has_peer("docker") {
-        return;
-    }
+pub(crate) async fn docker_logs_in_with_the_right_password_alone() {
     let folder = tempfile::tempdir().unwrap();
     let serving = serve_readable(folder.path()).await;
     let host = serving.address().to_string();

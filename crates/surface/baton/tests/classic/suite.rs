@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Most scenarios share a cluster and differ by the names that they use; those that kill, stop or replace processes have a
-//! cluster for themselves. `BATON_SCENARIOS` picks some by their number or a part of their name, and `all` of them.
+//! cluster for themselves. All is told on both servers; it is a suite because kubectl is the real one.
 
 #[path = "../olmv1/bundles.rs"]
 #[expect(dead_code, reason = "the scenarios of OLM v1 use the rest of it")]
@@ -40,6 +40,8 @@ mod leftovers;
 mod network_faults;
 mod observed;
 mod packages;
+#[path = "../olmv1/played.rs"]
+mod played;
 #[path = "../olmv1/processes.rs"]
 #[expect(dead_code, reason = "the scenarios of OLM v1 use the rest of it")]
 mod processes;
@@ -47,6 +49,7 @@ mod processes;
 #[expect(dead_code, reason = "the scenarios of OLM v1 use the rest of it")]
 mod reference;
 #[path = "../olmv1/runner.rs"]
+#[expect(dead_code, reason = "the scenarios of OLM v1 use the rest of it")]
 mod runner;
 mod scenario;
 mod seed;
@@ -59,8 +62,11 @@ mod world;
 #[path = "../olmv1/write_counting.rs"]
 mod write_counting;
 
+use std::process::ExitCode;
+
 use processes::Kind;
-use runner::{Case, Story, cases, hold, stories};
+use runner::{Case, Story, cases, stories};
+use suite::Suite;
 
 /// Those that can share a cluster.
 const SCENARIOS: &[Case] = &cases![
@@ -104,33 +110,11 @@ const STAGE_STORIES: &[Story] = &stories![
     "restart": faults::a_server_that_restarts_loses_nothing,
 ];
 
-/// What is told on the real kube-apiserver unasked, since all of it takes long; `BATON_SCENARIOS=all` tells everything there, too.
-const KUBERNETES_SCENARIOS: &[Case] = &cases![
-    "install": seed::a_subscription_leads_to_an_operator,
-    "packages": packages::packages_are_listed_and_watched,
-    "map": sources::a_config_map_is_a_catalog,
-];
-
-/// The same for those that have a cluster for themselves.
-const KUBERNETES_STORIES: &[Story] = &stories![
-    "two": faults::two_at_once_come_to_rest,
-    "lost": faults::a_lease_is_lost_and_found,
-];
-
-#[tokio::test(flavor = "multi_thread")]
-async fn olm_v0_works_on_stage() {
-    if kubectl::is_there() {
-        hold(Kind::Stage, SCENARIOS, &[STORIES, STAGE_STORIES]).await;
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn olm_v0_works_on_kubernetes() {
-    let is_asked = std::env::var_os("BATON_SCENARIOS").is_some();
-    let (scenarios, stories) = if is_asked {
-        (SCENARIOS, STORIES)
-    } else {
-        (KUBERNETES_SCENARIOS, KUBERNETES_STORIES)
-    };
-    hold(Kind::Kubernetes, scenarios, &[stories]).await;
+fn main() -> ExitCode {
+    Suite::new("olmv0")
+        .with(played::scenarios(Kind::Stage, SCENARIOS))
+        .with(played::stories(Kind::Stage, STORIES.iter().chain(STAGE_STORIES)))
+        .with(played::scenarios(Kind::Kubernetes, SCENARIOS))
+        .with(played::stories(Kind::Kubernetes, STORIES))
+        .main()
 }
