@@ -131,13 +131,20 @@ pub(crate) async fn write_status(
     Ok(())
 }
 
-/// Returns what turns one table into another: what is new, and null for what is gone.
+/// Returns what turns one table into another: what is new, and null for what is gone, also within tables, because a server
+/// keeps what a merge doesn't name.
 fn merge_patch(before: &Map<String, Value>, after: Map<String, Value>) -> Value {
     let gone = before.keys().filter(|key| !after.contains_key(*key));
     let mut change: Map<String, Value> = gone.map(|key| (key.clone(), Value::Null)).collect();
     for (key, value) in after {
-        if before.get(&key) != Some(&value) {
-            change.insert(key, value);
+        match (before.get(&key), value) {
+            (Some(before), value) if *before == value => {}
+            (Some(Value::Object(before)), Value::Object(after)) => {
+                change.insert(key, merge_patch(before, after));
+            }
+            (_, value) => {
+                change.insert(key, value);
+            }
         }
     }
     Value::Object(change)
@@ -208,11 +215,12 @@ mod tests {
     #[test]
     fn a_merge_patch_has_only_what_changed() {
         let table = |value: Value| value.as_object().cloned().unwrap_or_default();
-        let before = table(json!({"same": [1], "changed": 1, "gone": {}}));
-        let after = table(json!({"same": [1], "changed": 2, "new": 3}));
+        let before =
+            table(json!({"same": [1], "changed": 1, "gone": {}, "drift": {"fields": [1], "left": [2]}}));
+        let after = table(json!({"same": [1], "changed": 2, "new": 3, "drift": {"fields": [3]}}));
         assert_eq!(
             merge_patch(&before, after),
-            json!({"changed": 2, "gone": null, "new": 3})
+            json!({"changed": 2, "gone": null, "new": 3, "drift": {"fields": [3], "left": null}})
         );
     }
 }

@@ -4,20 +4,9 @@ use std::fs;
 
 use crate::tree::Author;
 
-/// The bundle of the example in a folder beside the tree, and everything that its image is to have.
-fn bundle_beside_the_tree(author: &Author) -> Vec<String> {
-    author.succeeds(
-        &[
-            vec!["bundle".to_owned(), "generate".to_owned()],
-            author.version_flags("2.0.0"),
-        ]
-        .concat(),
-    );
+/// Moves the tree's bundle into a folder beside it.
+fn move_beside_the_tree(author: &Author) {
     fs::rename(author.path("bundle"), author.beside("plain")).expect("moved");
-    let files = author.everything().into_iter();
-    files
-        .filter_map(|file| Some(file.strip_prefix("plain/")?.to_owned()))
-        .collect()
 }
 
 /// Builds something; returns the last line, with the digest.
@@ -31,7 +20,18 @@ fn built<A: AsRef<str>>(author: &Author, arguments: &[A]) -> String {
 #[test]
 fn the_image_of_a_plain_bundle_is_that_of_its_directory() {
     let author = Author::new("registry.example.com");
-    let expected = bundle_beside_the_tree(&author);
+    let of_tree = [
+        vec!["bundle".to_owned(), "build".to_owned()],
+        author.build_flags("2.0.0"),
+    ]
+    .concat();
+    let of_tree = built(&author, &of_tree);
+    move_beside_the_tree(&author);
+    fs::remove_dir_all(author.path("dist")).expect("removed");
+    let files = author.everything().into_iter();
+    let expected: Vec<String> = files
+        .filter_map(|file| Some(file.strip_prefix("plain/")?.to_owned()))
+        .collect();
     author.write("../plain/README.md", "For people.\n");
     // A Dockerfile of another bundle is nobody's business.
     author.write(
@@ -62,20 +62,22 @@ fn the_image_of_a_plain_bundle_is_that_of_its_directory() {
         .filter_map(|file| Some(file.strip_prefix("tree/unpacked/")?.to_owned()))
         .collect();
     assert_eq!(unpacked, expected);
-    // The labels are those that the tree's own image has, so catalogs and clusters take it for the same bundle.
     author.succeeds(&["bundle", "validate", &format!("oci:dist:{image}")]);
-    let of_tree = [
-        vec!["bundle".to_owned(), "build".to_owned()],
-        author.build_flags("2.0.0"),
-    ]
-    .concat();
-    assert_eq!(built(&author, &of_tree), plain, "it is even the same image");
+    // Catalogs and clusters take it for the same bundle, because it is even the same image.
+    assert_eq!(plain, of_tree);
 }
 
 #[test]
 fn what_is_no_bundle_is_not_built() {
     let author = Author::new("registry.example.com");
-    bundle_beside_the_tree(&author);
+    author.succeeds(
+        &[
+            vec!["bundle".to_owned(), "generate".to_owned()],
+            author.version_flags("2.0.0"),
+        ]
+        .concat(),
+    );
+    move_beside_the_tree(&author);
     let image = author.bundle("2.0.0");
     let told = |directory: &str| author.fails(&["bundle", "build", directory, "--bundle-image", &image]);
     let said = told("chart");

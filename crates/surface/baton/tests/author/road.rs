@@ -254,12 +254,17 @@ fn who_publishes_to_this_machine_needs_no_static_program() {
     let told = |registry: &str, more: &[&str]| {
         let author = Author::new(registry);
         let mut arguments = vec!["bundle".to_owned(), "build".to_owned()];
-        arguments.extend(author.build_flags("no version"));
-        let binary = arguments
-            .iter()
-            .position(|argument| argument == "--binary")
-            .expect("the flag");
+        arguments.extend(author.build_flags("2.0.0"));
+        let position = |arguments: &[String], flag: &str| {
+            arguments
+                .iter()
+                .position(|argument| argument == flag)
+                .expect("the flag")
+        };
+        let binary = position(&arguments, "--binary");
         arguments.drain(binary..binary + 2);
+        let version = position(&arguments, "--version") + 1;
+        "no version".clone_into(&mut arguments[version]);
         arguments.extend(more.iter().map(|&word| word.to_owned()));
         author.fails(&arguments)
     };

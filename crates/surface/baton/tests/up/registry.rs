@@ -56,9 +56,16 @@ fn host(up: &Up<'_>) -> String {
     up.place("registry").trim_start_matches("http://").to_owned()
 }
 
+/// A client that knows nothing of the user.
+fn plain_client() -> reqwest::Client {
+    // A second installation is refused and harmless: the provider is the same.
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    reqwest::Client::builder().no_proxy().build().expect("a client")
+}
+
 /// Sends a request as a program of another user, or a page in a browser, does; returns the status and what is said.
 fn attack(method: &str, url: &str, headers: &[(&str, &str)]) -> (u16, String) {
-    let client = reqwest::Client::builder().no_proxy().build().expect("a client");
+    let client = plain_client();
     let mut request = client.request(method.parse().expect("a method"), url);
     for (name, value) in headers {
         request = request.header(*name, *value);
@@ -361,7 +368,7 @@ fn no_port_answers_a_strangers_name_or_a_strangers_page() {
             }
             let mut request = administrator.get(url).header("host", host);
             if url.starts_with("http://") {
-                let plain = reqwest::Client::builder().no_proxy().build().expect("a client");
+                let plain = plain_client();
                 request = plain.get(url).header("host", host);
             }
             if let Some(origin) = &origin {

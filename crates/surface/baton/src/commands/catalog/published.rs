@@ -175,28 +175,28 @@ pub(crate) fn admit(
         ));
     }
     let mut needless = flags.allow.clone();
+    let mut losses = Vec::new();
     for published in published {
         // What is allowed may be lost to some customers and not to others.
         let lost = guard::losses(&published.catalog, next);
         let is_lost = |name: &&String| lost.iter().any(|loss| loss.name == **name);
         let allowed: Vec<String> = flags.allow.iter().filter(is_lost).cloned().collect();
         needless.retain(|name| !allowed.contains(name));
-        let losses = guard::admit(
+        losses.extend(guard::admit(
             &published.catalog,
             &published.reference.to_string(),
             &published.digest.to_string(),
             next,
             &allowed,
-        )?;
-        for loss in &losses {
-            terminal.remark(format!("allowed: {loss}"));
-        }
+        )?);
     }
-    if needless.is_empty() {
-        Ok(())
-    } else {
-        Err(guard::Refused::NeedlesslyAllowed(needless).into())
+    if !needless.is_empty() {
+        return Err(guard::Refused::NeedlesslyAllowed(needless).into());
     }
+    for loss in &losses {
+        terminal.remark(format!("allowed: {loss}"));
+    }
+    Ok(())
 }
 
 /// Publishes a catalog's image under all its names, unless somebody published another one under one of them since it was
