@@ -38,6 +38,8 @@ pub(crate) enum Want {
     Corpus,
     /// A program of the machine, and the Debian package that it comes with.
     Program(&'static str, &'static str),
+    /// A browser.
+    Chromium,
     /// The rights of root, which make networks.
     Root,
 }
@@ -56,6 +58,12 @@ impl Want {
             Self::Program(program, package) => find(program)
                 .is_none()
                 .then(|| format!("`{program}` isn't in PATH; on Debian: apt-get install {package}")),
+            Self::Chromium => {
+                let names = ["chromium", "chromium-browser", "google-chrome"];
+                let is_there = names.into_iter().any(|name| find(name).is_some());
+                (!is_there)
+                    .then(|| "there is no Chromium in PATH; on Debian: apt-get install chromium".to_owned())
+            }
             Self::Root => {
                 // The files of a process belong to whose rights it has.
                 let is_root = std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
@@ -99,6 +107,12 @@ pub(crate) const SUITES: &[Suite] = &[
         minutes: 10,
     },
     Suite {
+        name: "console",
+        about: "the console in a browser: every page, without scripts, by keyboard, following the cluster",
+        wants: &[Want::Chromium],
+        minutes: 15,
+    },
+    Suite {
         name: "book",
         about: "the pages of the book that use kubectl or Helm",
         wants: &[Want::Kubernetes, Want::Clients],
@@ -115,6 +129,12 @@ pub(crate) const SUITES: &[Suite] = &[
         about: "the recorded flows of the real Helm operator, followed by ours on the real kube-apiserver",
         wants: &[Want::Kubernetes, Want::Corpus],
         minutes: 15,
+    },
+    Suite {
+        name: "olmv0-flows",
+        about: "the recorded flows of the real OLM v0, followed by ours on the real kube-apiserver",
+        wants: &[Want::Kubernetes, Want::Corpus],
+        minutes: 30,
     },
     Suite {
         name: "story",

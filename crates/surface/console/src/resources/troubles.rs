@@ -91,7 +91,7 @@ async fn kinds(client: &Client, survey: Option<&Survey>) -> Vec<ApiResource> {
         match kube::discovery::group(client, &group).await {
             Ok(group) => served.extend(group.recommended_kind(&kind).map(|(resource, _)| resource)),
             Err(error) => {
-                tracing::debug!(%error, group, kind, "the console cannot find a kind of Helm operators")
+                tracing::debug!(%error, group, kind, "the console cannot find a kind of Helm operators");
             }
         }
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 
-use crate::chromium::{Chromium, find};
+use crate::chromium::Chromium;
 use crate::world::World;
 
 /// A console that is really served.
@@ -106,11 +106,9 @@ async fn keep_picture(browser: &mut Chromium, name: &str) {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_browser_shows_every_page_without_complaint() {
-    let Some(program) = find() else { return };
+pub(crate) async fn a_browser_shows_every_page_without_complaint() {
     let served = Served::new().await;
-    let mut browser = Chromium::start(&program).await;
+    let mut browser = Chromium::start().await;
     browser.size(1280, 900).await;
     browser.open(&format!("{}/", served.bare)).await;
     // The browser says that a page was refused, which is so.
@@ -181,13 +179,11 @@ async fn a_browser_shows_every_page_without_complaint() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn everything_works_without_scripts_and_by_keyboard() {
-    let Some(program) = find() else { return };
+pub(crate) async fn everything_works_without_scripts_and_by_keyboard() {
     let served = Served::new().await;
     served.world.fill().await;
     crate::recorded::restore_in(&served.world).await;
-    let mut browser = Chromium::start(&program).await;
+    let mut browser = Chromium::start().await;
     browser.disable_scripts(true).await;
     served.enter(&mut browser).await;
     for (_, path) in pages() {
@@ -315,9 +311,7 @@ async fn everything_works_without_scripts_and_by_keyboard() {
     assert!(browser.html().await.contains("<h1>Events</h1>"));
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_server_on_another_port_is_not_shown_the_cookie() {
-    let Some(program) = find() else { return };
+pub(crate) async fn a_server_on_another_port_is_not_shown_the_cookie() {
     let served = Served::new().await;
     // Somebody else's server on this machine, which notes what browsers send.
     let shown = Arc::new(Mutex::new(Vec::<String>::new()));
@@ -334,7 +328,7 @@ async fn a_server_on_another_port_is_not_shown_the_cookie() {
     });
     tokio::spawn(async move { axum::serve(listener, router).await });
 
-    let mut browser = Chromium::start(&program).await;
+    let mut browser = Chromium::start().await;
     served.enter(&mut browser).await;
     let before = browser.loads();
     browser.focus("button[value=dark]").await;
@@ -356,11 +350,9 @@ async fn a_server_on_another_port_is_not_shown_the_cookie() {
     );
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_page_follows_the_cluster_by_itself() {
-    let Some(program) = find() else { return };
+pub(crate) async fn a_page_follows_the_cluster_by_itself() {
     let served = Served::new().await;
-    let mut browser = Chromium::start(&program).await;
+    let mut browser = Chromium::start().await;
     served.enter(&mut browser).await;
     browser.open(&format!("{}/catalogs", served.base)).await;
     browser

@@ -15,23 +15,14 @@ const PATIENCE: Duration = Duration::from_mins(2);
 /// The programs that are looked for, the wanted one first.
 const PROGRAMS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
-/// Finds the browser; without one, tests are skipped loudly, or fail where it is required.
-pub(crate) fn find() -> Option<PathBuf> {
+/// Finds the browser.
+fn find() -> PathBuf {
     let folders = std::env::var_os("PATH").unwrap_or_default();
-    let found = PROGRAMS
+    PROGRAMS
         .iter()
         .flat_map(|program| std::env::split_paths(&folders).map(move |folder| folder.join(program)))
-        .find(|program| program.is_file());
-    if found.is_none() {
-        assert!(
-            std::env::var_os("BATON_REQUIRE_CHROMIUM").is_none_or(|value| value.is_empty() || value == "0"),
-            "BATON_REQUIRE_CHROMIUM is set, but there is no Chromium; install the package chromium"
-        );
-        eprintln!(
-            "SKIPPED: there is no Chromium; install the package chromium to see the console as browsers do"
-        );
-    }
-    found
+        .find(|program| program.is_file())
+        .expect("there is no Chromium in PATH; on Debian: apt-get install chromium")
 }
 
 /// A browser with one tab.
@@ -48,7 +39,8 @@ pub(crate) struct Chromium {
 }
 
 impl Chromium {
-    pub(crate) async fn start(program: &std::path::Path) -> Self {
+    pub(crate) async fn start() -> Self {
+        let program = find();
         let profile = tempfile::tempdir().expect("a folder");
         // The browser talks on the third and fourth file that it is born with; the shell puts our pipes there.
         let script = "exec \"$0\" \"$@\" 3<&0 4>&1 </dev/null >/dev/null 2>&1";

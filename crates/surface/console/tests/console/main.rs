@@ -1,9 +1,7 @@
-//! The console as browsers meet it: pages, access, sessions, buttons, and what it looks like in Chromium.
+//! The console as browsers meet it: pages, access, sessions and buttons; `suite.rs` looks at it in Chromium.
 
 mod access;
-mod browser;
 mod buttons;
-mod chromium;
 mod olm_v0;
 mod packages;
 mod pages;
