@@ -302,7 +302,7 @@ impl State {
     /// Returns the work of all who sit down now.
     fn seated(&mut self) -> Vec<Arc<Work>> {
         let mut seated = Vec::new();
-        while let Some(ticket) = self.fairness.next() {
+        while let Some(ticket) = self.fairness.seat_next() {
             match self.works.get(&ticket) {
                 Some(work) => seated.push(work.clone()),
                 None => self.fairness.leave(ticket),

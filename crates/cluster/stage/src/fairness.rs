@@ -2,7 +2,7 @@
 //! happens and asked who sits down. It has no clock and no threads.
 //!
 //! ```text
-//! arrive ─► waits ─► next: sits ─► rise: rests (for the disk, a webhook) ─► ready: waits ─► … ─► leave
+//! arrive ─► waits ─► seat_next: sits ─► rise: rests (for the disk, a webhook) ─► ready: waits ─► … ─► leave
 //! ```
 //!
 //! A request has a seat only while it computes. Each level has its own seats, so that leases are renewed whatever the others
@@ -243,7 +243,7 @@ impl Fairness {
     }
 
     /// Returns the request that sits down next; `None` where no seat is free or nobody wants one.
-    pub fn next(&mut self) -> Option<Ticket> {
+    pub fn seat_next(&mut self) -> Option<Ticket> {
         Level::ALL.into_iter().find_map(|level| self.next_of(level))
     }
 

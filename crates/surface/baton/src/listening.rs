@@ -48,7 +48,7 @@ pub(crate) fn is_localhost(address: SocketAddr) -> bool {
     ip == IpAddr::V4(Ipv4Addr::LOCALHOST) || ip == IpAddr::V6(Ipv6Addr::LOCALHOST) || ip.is_unspecified()
 }
 
-/// Listens where `localhost` leads to besides 127.0.0.1 or [::1], of which `address` is one: whoever else listened there would be
+/// Listens where `localhost` leads to besides `127.0.0.1` or `[::1]`, of which `address` is one: whoever else listened there would be
 /// told what is meant for us, passwords too. There is nothing to hold where the machine lacks that address.
 pub(crate) fn bind_twin(address: SocketAddr, flag: &str) -> Result<Option<TcpListener>, Failure> {
     let twin = match address.ip() {

@@ -47,6 +47,11 @@ pub(crate) struct Tree<'a> {
 pub(crate) const ROOT: NodeId = 0;
 
 impl Node {
+    /// Where a scalar's text begins in the input; none where there is none, or it had to be decoded.
+    pub(crate) fn start_in_input(self) -> Option<usize> {
+        (!self.in_scratch && self.end > self.start).then_some(self.start as usize)
+    }
+
     /// Returns the 0-based column at which a collection begins, in characters.
     pub(crate) fn collection_column(self) -> Option<usize> {
         matches!(self.kind, Kind::Sequence | Kind::Mapping).then_some(self.start as usize)
@@ -88,11 +93,6 @@ impl Tree<'_> {
     /// The whole text that the tree was read from, decoded.
     pub(crate) fn input(&self) -> &str {
         &self.input
-    }
-
-    /// Where a scalar's text begins in the input; none where there is none, or it had to be decoded.
-    pub(crate) fn start_in_input(&self, node: Node) -> Option<usize> {
-        (!node.in_scratch && node.end > node.start).then_some(node.start as usize)
     }
 
     pub(crate) fn tag(&self, id: NodeId, node: Node) -> Option<&str> {

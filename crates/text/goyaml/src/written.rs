@@ -43,7 +43,7 @@ impl<'d> Written<'d> {
         let input = self.tree.input();
         let line = input.split('\n').nth(node.line as usize).unwrap_or_default();
         let indentation = line.chars().take_while(|character| *character == ' ').count();
-        let Some(start) = self.tree.start_in_input(node) else {
+        let Some(start) = node.start_in_input() else {
             return indentation + 1;
         };
         let before = input.get(..start).unwrap_or_default();

@@ -282,9 +282,8 @@ mod tests {
     fn texts_that_differ_in_too_many_places_are_shown_one_after_the_other() {
         // Every second line is the same in both, and none of them twice: each step finds a run of one line.
         let text = |odd: &str| -> String {
-            (0..20_000)
-                .map(|number| format!("same {number}\n{odd} {number}\n"))
-                .collect()
+            let lines = (0..20_000).map(|number| [format!("same {number}\n"), format!("{odd} {number}\n")]);
+            lines.flatten().collect()
         };
         let shown = between(&text("old"), &text("new"));
         assert!(

@@ -56,7 +56,7 @@ impl World {
     }
 
     fn sit(&mut self) {
-        while let Some(ticket) = self.fairness.next() {
+        while let Some(ticket) = self.fairness.seat_next() {
             let (slice, slices) = self.work[&ticket];
             self.seated.push((self.now + slice, ticket, slice, slices));
         }
@@ -181,7 +181,7 @@ fn levels_do_not_take_each_others_seats() {
             }
         }
     }
-    while fairness.next().is_some() {}
+    while fairness.seat_next().is_some() {}
     for level in Level::ALL {
         let count = fairness.count(level);
         assert_eq!((count.seated, count.waiting), (3, 5), "{}", level.name());
@@ -190,8 +190,10 @@ fn levels_do_not_take_each_others_seats() {
 
 #[test]
 fn what_is_too_much_is_refused_and_let_in_when_something_has_gone() {
-    // User and bytes of what is there, then of what comes.
-    let cases: [(&[(&str, usize)], (&str, usize), Option<bool>); 8] = [
+    /// A user, and how many bytes.
+    type Body = (&'static str, usize);
+    // What is there, then what comes.
+    let cases: [(&[Body], Body, Option<bool>); 8] = [
         (&[], ("a", 0), None),
         (&[], ("a", 1_000_000), None),
         (&[("a", 0), ("a", 0), ("a", 0), ("a", 0)], ("a", 0), Some(true)),
@@ -235,18 +237,18 @@ fn what_is_too_much_is_refused_and_let_in_when_something_has_gone() {
 fn a_request_that_rests_has_no_seat_and_one_that_is_woken_while_it_sits_waits_again() {
     let mut fairness = Fairness::new(LIMITS);
     let ticket = fairness.arrive(Level::Workload, "a", 0).expect("there is room");
-    assert_eq!(fairness.next(), None, "it hasn't asked");
+    assert_eq!(fairness.seat_next(), None, "it hasn't asked");
     fairness.ready(ticket);
-    assert_eq!(fairness.next(), Some(ticket));
+    assert_eq!(fairness.seat_next(), Some(ticket));
     assert_eq!(fairness.rise(ticket, 1), Standing::Rests);
     assert_eq!(fairness.count(Level::Workload).seated, 0);
     fairness.ready(ticket);
     fairness.ready(ticket);
-    assert_eq!(fairness.next(), Some(ticket));
+    assert_eq!(fairness.seat_next(), Some(ticket));
     fairness.ready(ticket);
     assert_eq!(fairness.rise(ticket, 1), Standing::Waits);
-    assert_eq!(fairness.next(), Some(ticket));
-    assert_eq!(fairness.next(), None);
+    assert_eq!(fairness.seat_next(), Some(ticket));
+    assert_eq!(fairness.seat_next(), None);
 }
 
 #[test]
@@ -258,7 +260,10 @@ fn a_request_that_nobody_waits_for_goes_at_once_or_when_it_gives_its_seat_back()
         ticket
     };
     let (one, other, third) = (ask(&mut fairness), ask(&mut fairness), ask(&mut fairness));
-    assert_eq!((fairness.next(), fairness.next()), (Some(one), Some(other)));
+    assert_eq!(
+        (fairness.seat_next(), fairness.seat_next()),
+        (Some(one), Some(other))
+    );
     assert!(fairness.abandon(third), "it hasn't begun");
     assert!(fairness.is_wanted(one));
     assert!(!fairness.abandon(one), "it computes");
@@ -269,7 +274,7 @@ fn a_request_that_nobody_waits_for_goes_at_once_or_when_it_gives_its_seat_back()
     assert_eq!(fairness.rise(other, 1), Standing::Rests);
     assert!(fairness.abandon(other), "it rests");
     assert_eq!(fairness.count(Level::Workload), Count::default());
-    assert_eq!(fairness.next(), None);
+    assert_eq!(fairness.seat_next(), None);
 }
 
 #[test]
@@ -278,11 +283,11 @@ fn a_request_ends_when_it_has_used_its_budget_and_wants_more() {
     let ticket = fairness.arrive(Level::Workload, "a", 0).expect("there is room");
     for used in [4_000, 4_000, 2_000] {
         fairness.ready(ticket);
-        assert_eq!(fairness.next(), Some(ticket));
+        assert_eq!(fairness.seat_next(), Some(ticket));
         fairness.ready(ticket);
         assert_eq!(fairness.rise(ticket, used), Standing::Waits);
     }
-    assert_eq!(fairness.next(), Some(ticket));
+    assert_eq!(fairness.seat_next(), Some(ticket));
     fairness.ready(ticket);
     assert_eq!(fairness.rise(ticket, 1), Standing::Exhausted);
     assert_eq!(fairness.count(Level::Workload), Count::default());
@@ -326,7 +331,7 @@ proptest! {
                 }
                 Event::Ready(which) => pick(&known, which).into_iter().for_each(|ticket| fairness.ready(ticket)),
                 Event::Next => {
-                    if let Some(ticket) = fairness.next() {
+                    if let Some(ticket) = fairness.seat_next() {
                         prop_assert!(known.contains(&ticket) && !seated.contains(&ticket));
                         seated.push(ticket);
                     }
@@ -379,6 +384,6 @@ proptest! {
             let refused = fairness.count(level).refused;
             prop_assert_eq!(fairness.count(level), Count { refused, ..Count::default() });
         }
-        prop_assert_eq!(fairness.next(), None);
+        prop_assert_eq!(fairness.seat_next(), None);
     }
 }

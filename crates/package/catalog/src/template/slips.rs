@@ -238,12 +238,12 @@ impl Found {
                 self.add(key, "this field is here already", None);
             }
             // As Go's decoder finds them.
-            match fields.iter().find(|(field, _)| field.eq_ignore_ascii_case(name)) {
-                Some((_, shape)) => self.look(value, shape),
-                None => {
-                    let names: Vec<&str> = fields.iter().map(|(name, _)| *name).collect();
-                    self.add(key, "there is no such field here", asked(name, &names));
-                }
+            let found = fields.iter().find(|(field, _)| field.eq_ignore_ascii_case(name));
+            if let Some((_, shape)) = found {
+                self.look(value, shape);
+            } else {
+                let names: Vec<&str> = fields.iter().map(|(name, _)| *name).collect();
+                self.add(key, "there is no such field here", asked(name, &names));
             }
         }
     }

@@ -127,7 +127,7 @@ impl<'c> Names<'c> {
             &deprecations.package,
             &self.packages(),
         ));
-        for entry in deprecations.entries.iter() {
+        for entry in &deprecations.entries {
             let (what, known) = match entry.reference.schema.as_str() {
                 "olm.bundle" => ("bundle", self.bundles(&deprecations.package)),
                 "olm.channel" => ("channel", self.channels(&deprecations.package)),

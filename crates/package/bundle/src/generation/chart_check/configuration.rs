@@ -53,10 +53,7 @@ pub fn unfollowed(project: &Project) -> Option<Unfollowed> {
         }
         let trial = Trial::new(watched);
         let (samples, _) = samples(project, watched, &[]);
-        let first = trial
-            .installations(&samples)
-            .iter()
-            .find_map(|installation| first_unfollowed(installation));
+        let first = trial.installations(&samples).iter().find_map(first_unfollowed);
         let Some((file, workload, configuration)) = first else {
             continue;
         };

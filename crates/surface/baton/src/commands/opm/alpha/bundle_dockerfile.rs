@@ -103,18 +103,16 @@ impl BundleDockerfile {
 
 /// Whether two paths lead to the same place, whatever they are called.
 fn is_same_path(one: &Path, other: &Path) -> bool {
-    match (fs::canonicalize(one), fs::canonicalize(other)) {
-        (Ok(one), Ok(other)) => one == other,
-        _ => {
-            let named = |path: &Path| -> PathBuf {
-                let components = path.components();
-                components
-                    .filter(|part| !matches!(part, Component::CurDir))
-                    .collect()
-            };
-            named(one) == named(other)
-        }
+    if let (Ok(one), Ok(other)) = (fs::canonicalize(one), fs::canonicalize(other)) {
+        return one == other;
     }
+    let named = |path: &Path| -> PathBuf {
+        let components = path.components();
+        components
+            .filter(|part| !matches!(part, Component::CurDir))
+            .collect()
+    };
+    named(one) == named(other)
 }
 
 /// Reads `key=value` pairs, where either may be quoted.
