@@ -252,9 +252,4 @@ impl Api {
             options,
         }))
     }
-
-    /// Returns whether the first objects of the cluster are there.
-    pub fn is_ready(&self) -> bool {
-        true
-    }
 }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::api::Api;
 use crate::fairness::{Count, Level};
+use crate::store::DiskTrouble;
 use crate::wire::{Asked, Body, bytes_response, paths};
 
 /// The release of Kubernetes whose API is served.
@@ -42,27 +43,34 @@ fn architecture() -> &'static str {
     }
 }
 
-/// The checks that `/healthz`, `/livez` and `/readyz` make one by one.
-const CHECKS: [&str; 2] = ["ping", "controllers"];
+/// The checks that `/healthz`, `/livez` and `/readyz` make one by one. A disk that takes nothing is no reason to start the server
+/// anew, and everything can still be read: it is only not ready.
+const CHECKS: [&str; 2] = ["ping", STORAGE];
+
+/// Whether what is written can be kept.
+const STORAGE: &str = "storage";
 
 /// Answers a question about health.
 pub fn answer(api: &Arc<Api>, asked: &Asked, endpoint: &str, check: &[&str]) -> Response<Body> {
     let excluded = asked.query.all("exclude");
-    let failing = |name: &str| match name {
-        "controllers" => endpoint == "readyz" && !api.is_ready(),
-        _ => false,
+    let trouble = api.store.disk_trouble().filter(|_| endpoint == "readyz");
+    let failing = |name: &str| {
+        let trouble = trouble.filter(|_| name == STORAGE)?;
+        Some(match trouble {
+            DiskTrouble::Full => "no space left on the device; free some space",
+            DiskTrouble::Fails => "the device fails; the log of the server says how",
+        })
     };
     if let [name] = check {
         if !CHECKS.contains(name) {
             return paths::page_not_found();
         }
-        return if failing(name) {
-            paths::text(
+        return match failing(name) {
+            Some(why) => paths::text(
                 StatusCode::INTERNAL_SERVER_ERROR,
-                format!("internal server error: {name} check failed\n"),
-            )
-        } else {
-            paths::text(StatusCode::OK, "ok")
+                format!("internal server error: {name} check failed: {why}\n"),
+            ),
+            None => paths::text(StatusCode::OK, "ok"),
         };
     }
     let mut report = String::new();
@@ -70,9 +78,9 @@ pub fn answer(api: &Arc<Api>, asked: &Asked, endpoint: &str, check: &[&str]) -> 
     for name in CHECKS {
         if excluded.contains(&name) {
             let _ = writeln!(report, "[+]{name} excluded: ok");
-        } else if failing(name) {
+        } else if let Some(why) = failing(name) {
             healthy = false;
-            let _ = writeln!(report, "[-]{name} failed: reason withheld");
+            let _ = writeln!(report, "[-]{name} failed: {why}");
         } else {
             let _ = writeln!(report, "[+]{name} ok");
         }

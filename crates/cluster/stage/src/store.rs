@@ -12,6 +12,7 @@
 
 mod change;
 mod directory;
+mod disk_health;
 mod encoding;
 mod journal;
 mod key;
@@ -31,10 +32,12 @@ mod writer;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use tokio::sync::{mpsc, oneshot};
 
 pub use change::{Change, Expect, LARGEST_OBJECT, Write, WriteError};
+pub use disk_health::DiskTrouble;
 pub use encoding::EncodeError;
 pub use key::{Key, Position, ResourceKey};
 pub use listing::{Expired, Listing};
@@ -309,6 +312,12 @@ impl Store {
             .iter()
             .map(|stock| (stock.resource.clone(), stock.count()))
             .collect()
+    }
+
+    /// Returns what is wrong with the disk, as far as the last writes tell.
+    pub fn disk_trouble(&self) -> Option<DiskTrouble> {
+        let disk = self.state.disk.lock().unwrap_or_else(PoisonError::into_inner);
+        disk.trouble(Instant::now())
     }
 
     /// Returns what the store holds at the moment.

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use super::disk_health::DiskHealth;
 use super::key::{Key, ResourceKey};
 use super::owners::Owners;
 use super::stock::Stock;
@@ -22,6 +23,7 @@ pub(super) struct State {
     /// What is below is not known any more.
     pub(super) compacted: AtomicU64,
     pub(super) closed: AtomicBool,
+    pub(super) disk: Mutex<DiskHealth>,
 }
 
 impl State {
@@ -32,6 +34,7 @@ impl State {
             published: AtomicU64::new(FIRST_REVISION),
             compacted: AtomicU64::new(FIRST_REVISION),
             closed: AtomicBool::new(false),
+            disk: Mutex::default(),
         }
     }
 

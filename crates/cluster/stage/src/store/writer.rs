@@ -6,12 +6,14 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::Instant;
 
 use tokio::sync::{mpsc, oneshot};
 
 use super::Options;
 use super::change::{Order, WriteError};
 use super::directory::Directory;
+use super::disk_health::DiskTrouble;
 use super::journal::{Checkpoint, Failure, Journal};
 use super::ledger::{Batch, Ledger};
 use super::state::State;
@@ -128,7 +130,7 @@ impl Writer {
                     next = requests.try_recv().ok();
                 }
             }
-            self.finish(batch, answers);
+            self.finish(batch, answers, bytes);
         }
         self.state.close();
         requests.close();
@@ -141,11 +143,19 @@ impl Writer {
         }
     }
 
-    fn finish(&mut self, batch: Batch, answers: Vec<Answer>) {
+    fn finish(&mut self, batch: Batch, answers: Vec<Answer>, bytes: usize) {
         if batch.decided.is_empty() {
             return answers.into_iter().for_each(Answer::send);
         }
-        match self.commit(batch) {
+        let outcome = self.commit(batch);
+        let mut disk = self.state.disk.lock().unwrap_or_else(PoisonError::into_inner);
+        match &outcome {
+            Ok(()) => disk.took(bytes),
+            Err(WriteError::DiskFull { .. }) => disk.refused(DiskTrouble::Full, bytes, Instant::now()),
+            Err(_) => disk.refused(DiskTrouble::Fails, bytes, Instant::now()),
+        }
+        drop(disk);
+        match outcome {
             Ok(()) => answers.into_iter().for_each(Answer::send),
             // Also those that failed by themselves: they may have done so because of what is not there now.
             Err(error) => answers.into_iter().for_each(|answer| answer.fail(error.clone())),

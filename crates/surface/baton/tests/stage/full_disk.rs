@@ -60,6 +60,8 @@ async fn fills_and_recovers(server: &str, client: &reqwest::Client, disk: &Disk<
     let watch = client.get(format!("{all}?watch=true&resourceVersion={version}"));
     let mut events = Events::start(watch).await.expect("a watch");
     (disk.fill)();
+    let readiness = || answer(client.get(format!("{server}/readyz/storage")));
+    assert_eq!(readiness().await.expect("an answer").0, 200);
     let mut written = vec!["first".to_owned()];
     let mut name = String::new();
     for number in 0..MOST_PIECES {
@@ -76,6 +78,7 @@ async fn fills_and_recovers(server: &str, client: &reqwest::Client, disk: &Disk<
     let first_url = format!("{all}/first");
     for _ in 0..3 {
         refused(&name, post(&name).await.expect("an answer"));
+        assert_eq!(readiness().await.expect("an answer").0, 500);
         let patch = client
             .patch(&first_url)
             .header("Content-Type", "application/merge-patch+json")
@@ -113,6 +116,17 @@ async fn fills_and_recovers(server: &str, client: &reqwest::Client, disk: &Disk<
             (&"ADDED".into(), &name.into())
         );
     }
+    // It is ready when it takes as much as it refused last.
+    let more = json!({"data": {"more": "y".repeat(PIECE)}}).to_string();
+    let patch = client
+        .patch(&first_url)
+        .header("Content-Type", "application/merge-patch+json");
+    assert_eq!(answer(patch.body(more)).await.expect("an answer").0, 200);
+    assert_eq!(
+        events.next().await.expect("the watch goes on")["type"],
+        "MODIFIED"
+    );
+    assert_eq!(readiness().await.expect("an answer").0, 200);
     let (code, gone) = answer(client.delete(&first_url)).await.expect("an answer");
     assert_eq!(code, 200, "{gone}");
     assert_eq!(events.next().await.expect("the watch goes on")["type"], "DELETED");
