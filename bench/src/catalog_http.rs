@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use catalog::reading::{self, Source};
 use catalog::store::{Store, StoreWriter};
 use catalog_controller::contents::Contents;
+use catalog_controller::serve::Front;
 use catalog_controller::{Handle, router};
 use image::digest::Digest;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -105,7 +106,7 @@ pub(crate) fn serve(folder: &Path, first: &str, second: &str) -> Result<(), Box<
     let runtime = tokio::runtime::Runtime::new()?;
     let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0"))?;
     println!("{}", listener.local_addr()?);
-    let routes = router(Handle::of(Arc::clone(&contents)));
+    let routes = router(Handle::of(Arc::clone(&contents)), Front::Nothing);
     runtime.spawn(axum::serve(listener, routes).into_future());
     if std::io::stdin().lines().next().is_none() {
         return Ok(());

@@ -6,6 +6,7 @@
 mod answer;
 mod body;
 mod condition;
+mod index;
 mod query;
 mod range;
 
@@ -51,14 +52,25 @@ struct Server {
     handle: Handle,
     queries: Arc<Semaphore>,
     answer_timeout: Duration,
+    front: Front,
+}
+
+/// What is at the address itself, where no catalog is named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Front {
+    /// Nothing, as upstream has it.
+    Nothing,
+    /// A page for people, who are shown the address and open it.
+    Index,
 }
 
 /// The routes below `/catalogs`, to be served alone or merged with others.
-pub fn router(handle: Handle) -> Router {
+pub fn router(handle: Handle, front: Front) -> Router {
     let server = Server {
         handle,
         queries: Arc::new(Semaphore::new(MAX_QUERIES_AT_ONCE)),
         answer_timeout: query::ANSWER_TIMEOUT,
+        front,
     };
     server.router()
 }
@@ -122,7 +134,11 @@ fn cleaned(path: &str) -> Cow<'_, str> {
 
 impl Server {
     fn router(self) -> Router {
-        Router::new()
+        let router = match self.front {
+            Front::Nothing => Router::new(),
+            Front::Index => Router::new().route("/", any(answer)),
+        };
+        router
             .route("/catalogs", any(answer))
             .route("/catalogs/", any(answer))
             .route("/catalogs/{*path}", any(answer))
@@ -140,6 +156,14 @@ impl Server {
             return answer::moved(&format!("{clean}{query}"));
         }
         let segments: Vec<&str> = path.split('/').skip(1).collect();
+        let is_read = matches!(parts.method, Method::GET | Method::HEAD);
+        if self.front == Front::Index && matches!(segments.as_slice(), ["" | "catalogs"] | ["catalogs", ""]) {
+            return if is_read {
+                index::page(self.handle.contents())
+            } else {
+                answer::method_not_allowed()
+            };
+        }
         let [
             "catalogs",
             name,
@@ -150,7 +174,6 @@ impl Server {
         else {
             return answer::page_not_found();
         };
-        let is_read = matches!(parts.method, Method::GET | Method::HEAD);
         if is_read == (*endpoint == "graphql") || !(is_read || parts.method == Method::POST) {
             return answer::method_not_allowed();
         }
@@ -430,6 +453,7 @@ mod tests {
             handle: Handle::of(contents),
             queries: Arc::new(Semaphore::new(1)),
             answer_timeout: Duration::ZERO,
+            front: Front::Nothing,
         };
         let request = http::Request::post("/catalogs/test-catalog/api/v1/graphql")
             .body(Body::from("{\"query\": \"{ summary { totalSchemas } }\"}"))
@@ -438,6 +462,46 @@ mod tests {
         assert_eq!(response.status(), 500);
         let body = response.into_body().collect().await.expect("a body").to_bytes();
         assert_eq!(body, "500 Internal Server Error\n");
+    }
+
+    #[tokio::test]
+    async fn whoever_opens_the_address_sees_which_catalogs_there_are_if_that_is_wanted() {
+        use http_body_util::BodyExt as _;
+        use tower::ServiceExt as _;
+
+        let folder = tempfile::tempdir().expect("a folder");
+        let contents = Arc::new(crate::contents::Contents::open(folder.path()).expect("contents"));
+        let shown = async |front: Front, method: &str, path: &str| {
+            let request = Request::builder().method(method).uri(path);
+            let request = request.body(Body::empty()).expect("a request");
+            let router = router(Handle::of(Arc::clone(&contents)), front);
+            let response = router.oneshot(request).await.expect("an answer");
+            let status = response.status().as_u16();
+            let body = response.into_body().collect().await.expect("a body").to_bytes();
+            (status, String::from_utf8_lossy(&body).into_owned())
+        };
+        let (status, page) = shown(Front::Index, "GET", "/").await;
+        assert_eq!(status, 200);
+        assert!(page.contains("No catalog is served yet"), "{page}");
+
+        let digest = image::digest::Digest::of(b"catalog");
+        let writer = catalog::store::StoreWriter::create(&contents.stores(), &digest).expect("a writer");
+        let store = writer.finish().expect("a store");
+        let reference = format!("registry.example/<catalog>@{digest}");
+        contents
+            .put("main", reference, jiff::Timestamp::UNIX_EPOCH, store)
+            .expect("served");
+        for path in ["/", "/catalogs", "/catalogs/"] {
+            let (status, page) = shown(Front::Index, "GET", path).await;
+            assert_eq!(status, 200, "{path}");
+            assert!(page.contains("href=\"/catalogs/main/api/v1/all\""), "{page}");
+            assert!(
+                !page.contains("<catalog>"),
+                "what others wrote is no markup: {page}"
+            );
+            assert_eq!(shown(Front::Index, "POST", path).await.0, 405, "{path}");
+            assert_eq!(shown(Front::Nothing, "GET", path).await.0, 404, "{path}");
+        }
     }
 
     #[test]

@@ -72,7 +72,8 @@ impl World {
     fn new(source: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let contents = Arc::new(Contents::open(folder.path()).expect("contents"));
-        let router = router(Handle::of(Arc::clone(&contents))).fallback(serve::page_not_found);
+        let router =
+            router(Handle::of(Arc::clone(&contents)), serve::Front::Nothing).fallback(serve::page_not_found);
         let world = Self {
             contents,
             router,

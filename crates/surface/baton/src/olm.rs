@@ -20,6 +20,7 @@ use api::ClusterCatalog;
 use catalog::store::Store;
 use catalog_controller::Handle;
 use catalog_controller::pull_secrets::{self, GlobalSecrets};
+use catalog_controller::serve::Front;
 use console::{Console, Hosts, SessionLimits, Token};
 use deploy::component::Component;
 use duty::fence::Fence;
@@ -205,7 +206,12 @@ impl Olm {
         metrics: MetricsPlace,
         hosts: Option<hosts::Hosts>,
     ) -> ServedRouter {
-        let mut router = serving::router(self.catalogs.handle());
+        // Where names are asked for, people are shown the address.
+        let front = match hosts {
+            Some(_) => Front::Index,
+            None => Front::Nothing,
+        };
+        let mut router = serving::router(self.catalogs.handle(), front);
         if metrics == MetricsPlace::WithCatalogs {
             router = router.merge(guarded_metrics::router(None, self.metrics()));
         }

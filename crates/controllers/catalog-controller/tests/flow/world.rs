@@ -9,6 +9,7 @@ use api::cluster_catalog::{CatalogSource, ClusterCatalogSpec, ImageSource};
 use api::condition::{self, Condition};
 use axum::body::Body;
 use catalog_controller::fetch::CONFIGS_LABEL;
+use catalog_controller::serve::Front;
 use catalog_controller::{Controller, Handle, Images, MovedImages, Options, router};
 use http::Request;
 use http_body_util::BodyExt as _;
@@ -267,7 +268,10 @@ pub(crate) async fn get(handle: &Handle, name: &str) -> (u16, String) {
     let request = Request::get(format!("/catalogs/{name}/api/v1/all"))
         .body(Body::empty())
         .expect("a request");
-    let response = router(handle.clone()).oneshot(request).await.expect("an answer");
+    let response = router(handle.clone(), Front::Nothing)
+        .oneshot(request)
+        .await
+        .expect("an answer");
     let status = response.status().as_u16();
     let body = response.into_body().collect().await.expect("a body").to_bytes();
     (status, String::from_utf8_lossy(&body).into_owned())

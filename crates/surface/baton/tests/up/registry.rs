@@ -345,6 +345,8 @@ fn no_port_answers_a_strangers_name_or_a_strangers_page() {
     let console = up.place("console");
     let catalogs = up.place("catalogs").trim_end_matches("/catalogs");
     let places = [
+        // As it is printed, for who opens it.
+        up.place("catalogs").to_owned(),
         format!("{}/v2/_catalog", up.place("registry")),
         format!("{catalogs}/metrics"),
         format!("{catalogs}/healthz"),
