@@ -4,9 +4,10 @@ mod ownership;
 
 use apply::refusal::is_not_found;
 use clap::Args;
+use futures_util::{StreamExt as _, stream};
 use kube::api::{Api, DynamicObject};
 use kube::core::ApiResource;
-use kube::discovery::{Discovery, Scope};
+use kube::discovery::{ApiGroup, Discovery, Scope};
 use kube::{Client, ResourceExt as _};
 
 use crate::cluster::{ClusterAccess, refused};
@@ -18,7 +19,7 @@ use crate::terminal::Terminal;
 /// Says who owns an object of the cluster, and why it is there.
 #[derive(Args)]
 pub(crate) struct Why {
-    /// The object, as KIND/NAME or KIND.GROUP/NAME, such as deployment/web
+    /// The object, as KIND/NAME or KIND.GROUP/NAME, such as deployment/web or deploy/web
     #[arg(value_name = "OBJECT")]
     object: String,
     /// The namespace of the object
@@ -76,7 +77,10 @@ impl Why {
     }
 }
 
-/// Finds a kind by what people call it: its name, its plural or its singular, perhaps with the group.
+/// How many groups are asked at once for the short names of their kinds.
+const GROUPS_AT_ONCE: usize = 8;
+
+/// Finds a kind by what people call it: its name, its plural, its singular or a short name, perhaps with the group.
 async fn find_kind(client: &Client, called: &str) -> Result<(ApiResource, Scope), Failure> {
     let discovery = Discovery::new(client.clone())
         .run_aggregated()
@@ -87,18 +91,61 @@ async fn find_kind(client: &Client, called: &str) -> Result<(ApiResource, Scope)
         None => (called, None),
     };
     let name = name.to_lowercase();
-    discovery
+    let groups: Vec<&ApiGroup> = discovery
         .groups()
         .filter(|known| group.is_none_or(|group| known.name() == group))
-        .flat_map(kube::discovery::ApiGroup::recommended_resources)
-        .find(|(resource, _)| resource.plural == name || resource.kind.to_lowercase() == name)
-        .map(|(resource, capabilities)| (resource, capabilities.scope))
+        .collect();
+    let found = |is_meant: &dyn Fn(&ApiResource) -> bool| {
+        groups
+            .iter()
+            .flat_map(|group| group.recommended_resources())
+            .find(|(resource, _)| is_meant(resource))
+            .map(|(resource, capabilities)| (resource, capabilities.scope))
+    };
+    if let Some(found) = found(&|resource| resource.plural == name || resource.kind.to_lowercase() == name) {
+        return Ok(found);
+    }
+    let meant = kind_of_short_name(client, &groups, &name).await;
+    meant
+        .and_then(|(group, plural)| found(&|resource| resource.group == group && resource.plural == plural))
         .ok_or_else(|| {
             Failure::new(format!(
                 "the cluster has no kind {called:?}; `kubectl api-resources` lists them, and KIND.GROUP tells two of one name \
                  apart"
             ))
         })
+}
+
+/// Finds the group and the plural of a kind by a short name, such as `deploy`; of several with one name, as kubectl does, that
+/// of the group which the server names first. Aggregated discovery as it is read here leaves short names out, so that each
+/// group is asked.
+async fn kind_of_short_name(client: &Client, groups: &[&ApiGroup], name: &str) -> Option<(String, String)> {
+    let asked = groups.iter().map(async |group| {
+        let version = group.preferred_version_or_latest();
+        let list = match group.name() {
+            "" => client.list_core_api_resources(version).await,
+            group => {
+                client
+                    .list_api_group_resources(&format!("{group}/{version}"))
+                    .await
+            }
+        };
+        (group.name().to_owned(), list)
+    });
+    let mut answers = std::pin::pin!(stream::iter(asked).buffered(GROUPS_AT_ONCE));
+    while let Some((group, list)) = answers.next().await {
+        // A group whose server doesn't answer has no say in what the others call their kinds.
+        let Ok(list) = list else { continue };
+        let is_meant = |names: &Vec<String>| names.iter().any(|short| short == name);
+        let found = list
+            .resources
+            .into_iter()
+            .find(|resource| resource.short_names.as_ref().is_some_and(is_meant));
+        if let Some(resource) = found {
+            return Some((group, resource.name));
+        }
+    }
+    None
 }
 
 /// How an object is named in texts.

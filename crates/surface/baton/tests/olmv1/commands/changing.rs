@@ -61,6 +61,7 @@ async fn explained(chapter: &mut Chapter) -> Outcome {
             "why deployment/test-operator-web --namespace web",
             "why clusterobjectset/web-1",
             "why deployment/test-operator-web",
+            "why deploy/test-operator-web --namespace web",
             "why deployment/nothing --namespace web",
             "why namespace/web",
             "why namespace/nothing",
