@@ -28,6 +28,7 @@ pub mod archive;
 pub mod capabilities;
 pub mod chart;
 mod context;
+pub mod cosmetic;
 pub mod crds;
 pub mod dependencies;
 pub mod dependency_update;

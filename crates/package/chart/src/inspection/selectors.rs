@@ -8,21 +8,18 @@ use serde_json::Value;
 use super::collisions::{Identity, in_chart};
 use super::{Finding, Severity};
 use crate::chart::Chart;
+use crate::cosmetic;
 use crate::document;
 use crate::installation::Installation;
 
 /// Kinds whose selectors can never be changed.
 const WORKLOADS: &[&str] = &["DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"];
 
-/// A version that no chart has.
-const NEXT_VERSION: &str = "99999.0.0";
-
-/// The chart as its next version.
+/// The chart as its next version, of a next version of what it is for.
 pub(super) fn next_version(chart: &Arc<Chart>) -> Arc<Chart> {
-    let mut next = Chart::clone(chart);
+    let mut next = Chart::clone(&cosmetic::next_version(chart));
     let metadata = Arc::make_mut(&mut next.metadata);
-    NEXT_VERSION.clone_into(&mut metadata.version);
-    NEXT_VERSION.clone_into(&mut metadata.app_version);
+    metadata.app_version.clone_from(&metadata.version);
     Arc::new(next)
 }
 
