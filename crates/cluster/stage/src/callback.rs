@@ -21,6 +21,7 @@ use http::StatusCode;
 use serde_json::Value;
 
 use crate::api::Api;
+use services::ServiceError;
 
 /// How many servers' connections are kept: more than any cluster has webhooks.
 const MOST_CLIENTS: usize = 64;
@@ -81,6 +82,19 @@ impl ClientConfig {
         }
     }
 
+    /// Returns where the Service leads that is named; `None` where none is.
+    fn address(&self, api: &Api) -> Result<Option<SocketAddr>, ServiceError> {
+        match &self.destination {
+            Destination::Url(_) => Ok(None),
+            Destination::Service {
+                namespace,
+                name,
+                port,
+                ..
+            } => services::endpoint(api, namespace, name, *port).map(Some),
+        }
+    }
+
     /// Returns the address as failures show it.
     pub fn shown_url(&self, query: &str) -> String {
         let base = match &self.destination {
@@ -126,8 +140,14 @@ pub struct Answer {
 
 /// Why a server couldn't be asked, in the words of Go's HTTP client.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct CallError(String);
+pub enum CallError {
+    /// It wasn't reached, or gave no proper answer.
+    #[error("{0}")]
+    Failed(String),
+    /// Only simulated pods are behind its Service: it was not even tried.
+    #[error("{0}")]
+    Simulated(String),
+}
 
 /// The connections to servers that objects name.
 #[derive(Debug, Default)]
@@ -157,8 +177,13 @@ impl Callbacks {
     ) -> Result<Answer, CallError> {
         let query = format!("timeout={}", go_seconds(limit));
         let shown = config.shown_url(&query);
+        let told = |why: &dyn fmt::Display| format!("Post \"{shown}\": {why}");
+        let at = config.address(api).map_err(|error| match error {
+            ServiceError::Simulated(..) => CallError::Simulated(told(&error)),
+            error => CallError::Failed(told(&error)),
+        })?;
         let posted = async {
-            let (client, url) = self.client(api, config)?;
+            let (client, url) = self.client(config, at)?;
             let separator = if url.contains('?') { '&' } else { '?' };
             let request = client
                 .post(format!("{url}{separator}{query}"))
@@ -195,24 +220,26 @@ impl Callbacks {
             Ok(answer) => answer,
             Err(_) => Err("context deadline exceeded".to_owned()),
         };
-        answer.map_err(|why| CallError(format!("Post \"{shown}\": {why}")))
+        answer.map_err(|why| CallError::Failed(told(&why)))
     }
 
-    /// Returns the connections to a server, and the address to use on them.
-    fn client(&self, api: &Api, config: &ClientConfig) -> Result<(reqwest::Client, String), String> {
-        let (host, at, url) = match &config.destination {
-            Destination::Url(url) => (String::new(), None, url.clone()),
+    /// Returns the connections to a server, and the address to use on them. `at` is where its Service leads.
+    fn client(
+        &self,
+        config: &ClientConfig,
+        at: Option<SocketAddr>,
+    ) -> Result<(reqwest::Client, String), String> {
+        let (host, url) = match &config.destination {
+            Destination::Url(url) => (String::new(), url.clone()),
             Destination::Service {
                 namespace,
                 name,
-                port,
                 path,
+                ..
             } => {
                 let host = format!("{name}.{namespace}.svc");
-                let at =
-                    services::endpoint(api, namespace, name, *port).map_err(|error| error.to_string())?;
                 let url = format!("https://{host}/{}", path.trim_start_matches('/'));
-                (host, Some(at), url)
+                (host, url)
             }
         };
         let key = ClientKey {

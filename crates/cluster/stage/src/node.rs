@@ -47,6 +47,8 @@ use std::time::Duration;
 use http::Response;
 use tokio::sync::{Notify, watch};
 
+use addresses::Occupant;
+
 use crate::Body;
 use crate::api::{Api, Place};
 use crate::controllers::work::{Item, Running};
@@ -263,9 +265,12 @@ impl Handle {
         if address.is_loopback() {
             return Some(address);
         }
-        lock(&self.shared.addresses)
-            .is_real(&address)
-            .then_some(IpAddr::V4(Ipv4Addr::LOCALHOST))
+        (self.occupant(&address) == Some(Occupant::Programs)).then_some(IpAddr::V4(Ipv4Addr::LOCALHOST))
+    }
+
+    /// Returns who answers at an address; `None` where it isn't one that pods have.
+    pub fn occupant(&self, address: &IpAddr) -> Option<Occupant> {
+        lock(&self.shared.addresses).occupant(address)
     }
 }
 

@@ -30,6 +30,8 @@ pub struct Options {
     pub node: crate::node::Options,
     /// How long an event is kept after it was last told; `None` for an hour, as the real server does.
     pub events_kept_for: Option<Duration>,
+    /// What becomes of writes that a webhook in simulated pods should be asked about.
+    pub simulated_webhooks: crate::admission::webhooks::simulated::SimulatedWebhooks,
     /// Tokens of users beside the administrator: token, user, groups.
     pub tokens: Vec<(String, String, Vec<String>)>,
 }

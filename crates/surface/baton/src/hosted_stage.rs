@@ -14,6 +14,7 @@ use image::registry::{Access, Registry, RegistryOptions, Serving as ServedRegist
 use image::remote::{Remote, RemoteOptions};
 use image::surroundings::Surroundings;
 use stage::Stage;
+use stage::admission::webhooks::simulated::SimulatedWebhooks;
 use stage::node::images::{BuiltImages, Images};
 use stage::server::{ServeError, ServeOptions, Serving};
 use tokio::net::TcpListener;
@@ -23,23 +24,44 @@ use crate::failure::Failure;
 use crate::listening;
 use crate::own_registry;
 
-/// How long the cluster of a command keeps events.
+/// How the cluster of a command behaves.
 #[derive(Args)]
-pub(crate) struct EventFlags {
+pub(crate) struct ClusterFlags {
     /// How long an event is kept after it was last told
     #[arg(long, value_name = "DURATION", default_value = "1h0m0s", value_parser = chart::go_duration::parse)]
     event_ttl: Duration,
+    /// What becomes of a write that a webhook in simulated pods should be asked about: skip lets it go on with a warning and
+    /// an event, fail treats the webhook as unreachable
+    #[arg(long, value_name = "WHAT", default_value = "skip")]
+    simulated_webhooks: SimulatedWebhooksFlag,
+}
+
+/// What `--simulated-webhooks` may say.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum SimulatedWebhooksFlag {
+    Skip,
+    Fail,
+}
+
+impl From<SimulatedWebhooksFlag> for SimulatedWebhooks {
+    fn from(flag: SimulatedWebhooksFlag) -> Self {
+        match flag {
+            SimulatedWebhooksFlag::Skip => Self::Skip,
+            SimulatedWebhooksFlag::Fail => Self::Fail,
+        }
+    }
 }
 
 /// Starts the cluster that a folder keeps, or one in memory. Pods of `images` really run, as soon as the API is served.
 pub(crate) async fn start(
     data_dir: Option<PathBuf>,
     images: Option<Arc<dyn Images>>,
-    events: &EventFlags,
+    flags: &ClusterFlags,
 ) -> Result<Stage, Failure> {
     Stage::start(stage::Options {
         data_dir,
-        events_kept_for: Some(events.event_ttl),
+        events_kept_for: Some(flags.event_ttl),
+        simulated_webhooks: flags.simulated_webhooks.into(),
         node: stage::node::Options {
             images,
             wait_for_listener: true,

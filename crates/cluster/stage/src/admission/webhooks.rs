@@ -2,9 +2,11 @@
 //!
 //! - [`asking`]: one question and its answer
 //! - [`registered`]: what the configurations say
+//! - [`simulated`]: webhooks whose pods are simulated, so that nobody would answer
 
 pub mod asking;
 pub mod registered;
+pub mod simulated;
 
 use std::sync::Arc;
 
@@ -19,6 +21,7 @@ use crate::resource::Resource;
 use crate::status::Status;
 use asking::Refused;
 use registered::Webhook;
+use simulated::SimulatedWebhooks;
 
 /// The webhooks of a cluster.
 #[derive(Debug)]
@@ -91,10 +94,7 @@ impl Webhooks {
                         }
                     }
                 }
-                Err(Refused::Unreachable(why)) if webhook.ignores_failures => {
-                    tracing::warn!(webhook = webhook.name, why, "a webhook failed and is ignored");
-                }
-                Err(refused) => return Err(refused.into()),
+                Err(refused) => go_on(review, webhook, refused)?,
             }
             if webhook.asks_again && !rounds.asked.contains(&webhook.id) {
                 rounds.asked.push(webhook.id.clone());
@@ -127,18 +127,37 @@ impl Webhooks {
                 return Ok(());
             }
             match asking::ask(review, webhook, question, false).await {
-                Err(Refused::Unreachable(why)) if webhook.ignores_failures => {
-                    tracing::warn!(webhook = webhook.name, why, "a webhook failed and is ignored");
-                    Ok(())
-                }
                 Ok(_) => {
                     review.call.note_allowed(&webhook.id, essence);
                     Ok(())
                 }
-                Err(refused) => Err(Status::from(refused)),
+                Err(refused) => go_on(review, webhook, refused),
             }
         }));
         answers.await.into_iter().collect()
+    }
+}
+
+/// Lets a write go on although a webhook didn't allow it, where that is how it is meant.
+fn go_on(review: &Review<'_>, webhook: &Webhook, refused: Refused) -> Result<(), Status> {
+    match refused {
+        Refused::Simulated(why) if review.api.options.simulated_webhooks == SimulatedWebhooks::Skip => {
+            simulated::skip(review, webhook, &why);
+            Ok(())
+        }
+        Refused::Unreachable(why) | Refused::Simulated(why) if webhook.ignores_failures => {
+            tracing::warn!(webhook = webhook.name, why, "a webhook failed and is ignored");
+            Ok(())
+        }
+        Refused::Simulated(why) => {
+            let why = format!(
+                "failed calling webhook \"{}\": failed to call webhook: {why}; with --simulated-webhooks=skip writes go on \
+                 without it",
+                webhook.name
+            );
+            Err(Status::internal(why))
+        }
+        refused => Err(refused.into()),
     }
 }
 

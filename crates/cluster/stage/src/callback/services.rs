@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use serde_json::Value;
 
 use crate::api::Api;
+use crate::node::addresses::Occupant;
 use crate::object::Object;
 use crate::store::{Key, ResourceKey};
 
@@ -20,6 +21,15 @@ pub enum ServiceError {
     /// No pod of the Service is ready.
     #[error("no endpoints available for service \"{0}\"")]
     NoEndpoints(String),
+    /// The pods of the Service that are ready are simulated: nobody will ever answer.
+    #[error(
+        "the pods of service \"{0}\" in namespace \"{1}\" are simulated, so nobody answers there; pods of images that baton \
+         built really run"
+    )]
+    Simulated(String, String),
+    /// The pod that was ready doesn't run yet, as after a start of the cluster, or no more.
+    #[error("dial tcp {0}: connect: connection refused")]
+    Silent(SocketAddr),
     /// The Service stands for a name outside the cluster that isn't known.
     #[error("dial tcp: lookup {0}: no such host")]
     UnknownHost(String),
@@ -45,15 +55,34 @@ pub fn endpoint(api: &Api, namespace: &str, name: &str, port: u16) -> Result<Soc
     let service_port =
         service_port(&service, port).ok_or_else(|| ServiceError::NoPort(port, name.to_owned()))?;
     let port_name = service_port["name"].as_str().unwrap_or_default();
-    ready_addresses(api, namespace, name, port_name)
-        .into_iter()
-        .next()
-        .ok_or_else(|| ServiceError::NoEndpoints(name.to_owned()))
+    let mut reason = ServiceError::NoEndpoints(name.to_owned());
+    for one in ready_endpoints(api, namespace, name, port_name) {
+        match one {
+            Endpoint::Reached(at) => return Ok(at),
+            // Who will answer, but not yet, counts more than who never will: what a webhook would refuse isn't let through
+            // while its pod starts.
+            Endpoint::Silent(at) => reason = ServiceError::Silent(at),
+            Endpoint::Simulated if matches!(reason, ServiceError::Silent(_)) => {}
+            Endpoint::Simulated => reason = ServiceError::Simulated(name.to_owned(), namespace.to_owned()),
+        }
+    }
+    Err(reason)
+}
+
+/// Where a pod of a Service is ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Endpoint {
+    /// Something may listen there.
+    Reached(SocketAddr),
+    /// Its pod is simulated.
+    Simulated,
+    /// Its pod hasn't started yet, or is gone.
+    Silent(SocketAddr),
 }
 
 /// Returns whether any pod of a Service is ready at a port, as the APIService controller asks.
 pub fn has_endpoints(api: &Api, namespace: &str, name: &str, port_name: &str) -> bool {
-    !ready_addresses(api, namespace, name, port_name).is_empty()
+    !ready_endpoints(api, namespace, name, port_name).is_empty()
 }
 
 /// Returns whether there is any EndpointSlice of a Service.
@@ -69,7 +98,7 @@ pub fn has_slices(api: &Api, namespace: &str, name: &str) -> bool {
         .any(|one| one.labels.get(label) == Some(name))
 }
 
-fn ready_addresses(api: &Api, namespace: &str, name: &str, port_name: &str) -> Vec<SocketAddr> {
+fn ready_endpoints(api: &Api, namespace: &str, name: &str, port_name: &str) -> Vec<Endpoint> {
     let slices = ResourceKey::new("discovery.k8s.io", "endpointslices");
     let Ok(listing) = api.store.list(&slices, Some(namespace), None, None, None) else {
         return Vec::new();
@@ -98,9 +127,16 @@ fn ready_addresses(api: &Api, namespace: &str, name: &str, port_name: &str) -> V
                 if let Some(text) = address.as_str()
                     && let Ok(address) = text.parse::<IpAddr>()
                 {
-                    // Pods that really run listen on this machine, whatever their address in the cluster.
-                    let reached = api.node.address_of(text).unwrap_or(address);
-                    found.push(SocketAddr::new(reached, port));
+                    // Pods that really run listen on this machine, whatever their address in the cluster. What other pods'
+                    // addresses lead to in the network around this machine isn't theirs, so it is never dialled.
+                    found.push(match api.node.occupant(&address) {
+                        Some(Occupant::Simulation) => Endpoint::Simulated,
+                        Some(Occupant::Nobody) => Endpoint::Silent(SocketAddr::new(address, port)),
+                        Some(Occupant::Programs) | None => {
+                            let reached = api.node.address_of(text).unwrap_or(address);
+                            Endpoint::Reached(SocketAddr::new(reached, port))
+                        }
+                    });
                 }
             }
         }

@@ -12,12 +12,23 @@ const FIRST: u16 = 2;
 /// The last address that is given: the one after is the broadcast's.
 const LAST: u16 = u16::MAX - 1;
 
+/// Who answers at the address of a pod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Occupant {
+    /// Programs of a pod that really runs: they listen on this machine.
+    Programs,
+    /// Nobody ever, because the pod is simulated.
+    Simulation,
+    /// Nobody yet or any more: the pod hasn't started, or is gone.
+    Nobody,
+}
+
 /// Which pod has which address.
 #[derive(Debug, Default)]
 pub struct Addresses {
     of_pods: HashMap<String, u16>,
     taken: HashSet<u16>,
-    real: HashSet<u16>,
+    occupants: HashMap<u16, Occupant>,
     next: u16,
 }
 
@@ -64,10 +75,10 @@ impl Addresses {
         Some(written(number).to_string())
     }
 
-    /// Notes that a pod really runs, so that its address leads to this machine.
-    pub fn note_real(&mut self, uid: &str) {
+    /// Notes who answers at the address of a pod.
+    pub fn note(&mut self, uid: &str, occupant: Occupant) {
         if let Some(number) = self.of_pods.get(uid) {
-            self.real.insert(*number);
+            self.occupants.insert(*number, occupant);
         }
     }
 
@@ -75,13 +86,14 @@ impl Addresses {
     pub fn release(&mut self, uid: &str) {
         if let Some(number) = self.of_pods.remove(uid) {
             self.taken.remove(&number);
-            self.real.remove(&number);
+            self.occupants.remove(&number);
         }
     }
 
-    /// Returns whether the address is that of a pod that really runs.
-    pub fn is_real(&self, address: &IpAddr) -> bool {
-        read(address).is_some_and(|number| self.real.contains(&number))
+    /// Returns who answers at an address; `None` where it isn't one that pods have.
+    pub fn occupant(&self, address: &IpAddr) -> Option<Occupant> {
+        let number = read(address)?;
+        Some(self.occupants.get(&number).copied().unwrap_or(Occupant::Nobody))
     }
 }
 
@@ -99,6 +111,24 @@ mod tests {
         assert_eq!(addresses.give("a"), first);
         assert_eq!(addresses.give("old").as_deref(), Some("10.244.0.2"));
         assert_eq!(addresses.give("thief").as_deref(), Some("10.244.0.4"));
+    }
+
+    #[test]
+    fn who_answers_is_known_as_long_as_the_pod_has_the_address() {
+        let mut addresses = Addresses::default();
+        let address: IpAddr = addresses
+            .give("a")
+            .and_then(|text| text.parse().ok())
+            .expect("an address");
+        assert_eq!(addresses.occupant(&address), Some(Occupant::Nobody));
+        addresses.note("a", Occupant::Simulation);
+        assert_eq!(addresses.occupant(&address), Some(Occupant::Simulation));
+        addresses.note("a", Occupant::Programs);
+        assert_eq!(addresses.occupant(&address), Some(Occupant::Programs));
+        addresses.release("a");
+        addresses.note("a", Occupant::Programs);
+        assert_eq!(addresses.occupant(&address), Some(Occupant::Nobody));
+        assert_eq!(addresses.occupant(&[10, 245, 0, 2].into()), None);
     }
 
     #[test]

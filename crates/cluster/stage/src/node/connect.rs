@@ -16,7 +16,8 @@ use super::requests::items;
 use super::{Handle, NODE_NAME, logs};
 use crate::Body;
 use crate::api::{Api, Place};
-use crate::callback::{self, services, trust};
+use crate::callback::services::{self, ServiceError};
+use crate::callback::{self, trust};
 use crate::object::Object;
 use crate::status::{GroupResource, Status};
 use crate::wire::{Asked, full_body, stream_body};
@@ -199,7 +200,12 @@ fn of_service(api: &Api, place: &Place, target: &Target<'_>) -> Result<SocketAdd
         })
         .and_then(|one| u16::try_from(one["port"].as_u64()?).ok())
         .ok_or_else(nobody)?;
-    services::endpoint(api, &place.namespace, target.name, number).map_err(|_| nobody())
+    services::endpoint(api, &place.namespace, target.name, number).map_err(|error| match error {
+        ServiceError::Simulated(..) => {
+            Status::service_unavailable(format!("error trying to reach service: {error}"))
+        }
+        _ => nobody(),
+    })
 }
 
 /// How many parts the path of a proxy has before what is passed on: `/api/v1/namespaces/<namespace>/<resource>/<name>/proxy`.

@@ -35,7 +35,7 @@ pub(crate) struct Stage {
     #[arg(long, value_name = "NAME")]
     tls_san: Vec<String>,
     #[command(flatten)]
-    events: hosted_stage::EventFlags,
+    cluster_flags: hosted_stage::ClusterFlags,
     #[command(flatten)]
     built_pods: built_pods::BuiltPodsFlags,
 }
@@ -67,7 +67,7 @@ impl Stage {
             .open(self.data_dir.as_deref(), &self.tls_san)
             .await?;
         let _outlived = hosted_stage::outlive_file_limits();
-        let stage = hosted_stage::start(self.data_dir.clone(), images, &self.events).await?;
+        let stage = hosted_stage::start(self.data_dir.clone(), images, &self.cluster_flags).await?;
         let options = ServeOptions {
             allow_remote: self.allow_remote,
             names: self.tls_san,

@@ -52,7 +52,7 @@ pub(crate) struct Up {
     #[command(flatten)]
     addresses: AddressFlags,
     #[command(flatten)]
-    events: hosted_stage::EventFlags,
+    cluster_flags: hosted_stage::ClusterFlags,
     #[command(flatten)]
     images: ImageFlags,
 }
@@ -99,7 +99,7 @@ impl Up {
             cluster: (!self.in_memory).then(|| folder.join("cluster")),
             files: files.to_owned(),
             addresses: &self.addresses,
-            events: &self.events,
+            cluster_flags: &self.cluster_flags,
             last: Remembered::read(folder),
             images: Images::open(&self.images, PolicySource::Optional, None)?,
             token: console::token((!self.in_memory).then_some(folder))?,

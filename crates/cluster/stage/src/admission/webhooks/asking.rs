@@ -9,6 +9,7 @@ use super::Question;
 use super::registered::Webhook;
 use crate::admission::Review;
 use crate::admission::expressions;
+use crate::callback::CallError;
 use crate::resource::split_api_version;
 use crate::status::{Details, Status};
 
@@ -24,6 +25,8 @@ pub struct Answer {
 pub enum Refused {
     /// The webhook couldn't be asked, or gave no proper answer.
     Unreachable(String),
+    /// Only simulated pods would answer, so it was not asked.
+    Simulated(String),
     /// The webhook denies the write, or the write can't be shown to it.
     Denied(Box<Status>),
 }
@@ -31,7 +34,7 @@ pub enum Refused {
 impl From<Refused> for Status {
     fn from(refused: Refused) -> Self {
         match refused {
-            Refused::Unreachable(why) => Status::internal(why),
+            Refused::Unreachable(why) | Refused::Simulated(why) => Status::internal(why),
             Refused::Denied(status) => *status,
         }
     }
@@ -69,7 +72,10 @@ pub async fn ask(
         .callbacks
         .post(review.api, &webhook.client, &document, webhook.timeout)
         .await
-        .map_err(|error| failed(format!("failed to call webhook: {error}")))?;
+        .map_err(|error| match error {
+            CallError::Simulated(why) => Refused::Simulated(why),
+            CallError::Failed(why) => failed(format!("failed to call webhook: {why}")),
+        })?;
     if !(200..=206).contains(&answer.code.as_u16()) {
         return Err(failed(format!("failed to call webhook: {answer}")));
     }

@@ -1,5 +1,6 @@
 //! What the configurations of webhooks say.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use expression::policy::Compiler;
@@ -8,6 +9,7 @@ use serde_json::Value;
 use crate::admission::expressions::Conditions;
 use crate::admission::matching::Matching;
 use crate::callback::ClientConfig;
+use crate::events;
 use crate::object::Object;
 
 /// How long a webhook may take where its configuration doesn't say.
@@ -20,6 +22,8 @@ pub struct Webhook {
     pub id: String,
     /// Its name.
     pub name: String,
+    /// The configuration that it stands in, as events name it.
+    pub configuration: Arc<Value>,
     /// Which writes it is about.
     pub matching: Matching,
     /// Under which conditions it is asked.
@@ -41,14 +45,18 @@ pub struct Webhook {
 impl Webhook {
     /// Reads the webhooks of a configuration.
     pub fn read_all(configuration: &Value) -> Vec<Self> {
+        let named = Arc::new(events::reference(configuration));
         let listed = configuration["webhooks"].as_array().into_iter().flatten();
         listed
             .enumerate()
-            .map(|(index, webhook)| Self::read(&format!("{}/{index}", configuration.name()), webhook))
+            .map(|(index, webhook)| {
+                let id = format!("{}/{index}", configuration.name());
+                Self::read(id, named.clone(), webhook)
+            })
             .collect()
     }
 
-    fn read(id: &str, webhook: &Value) -> Self {
+    fn read(id: String, configuration: Arc<Value>, webhook: &Value) -> Self {
         let versions = webhook["admissionReviewVersions"].as_array();
         let review_version = versions
             .into_iter()
@@ -59,7 +67,8 @@ impl Webhook {
                 _ => None,
             });
         Self {
-            id: id.to_owned(),
+            id,
+            configuration,
             name: webhook["name"].as_str().unwrap_or_default().to_owned(),
             matching: Matching::of_webhook(webhook),
             conditions: Conditions::read(Compiler::for_webhooks(), &webhook["matchConditions"]),

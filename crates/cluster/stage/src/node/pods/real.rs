@@ -11,6 +11,7 @@ use crate::api::Api;
 use crate::client::Client;
 use crate::controllers::work::{Item, Next};
 use crate::events::EventType;
+use crate::node::addresses::Occupant;
 use crate::node::images::Unpacked;
 use crate::node::running::{RealPod, surroundings};
 use crate::node::{Shared, cgroup, lock, pod_status};
@@ -95,7 +96,7 @@ pub(super) async fn follow(
     }
     let address = address(shared, &pod)?;
     real.note(with_address(&pod, &address));
-    lock(&shared.addresses).note_real(pod.uid());
+    lock(&shared.addresses).note(pod.uid(), Occupant::Programs);
     let left = pod
         .metadata()
         .and_then(|all| all.get("deletionGracePeriodSeconds")?.as_i64());

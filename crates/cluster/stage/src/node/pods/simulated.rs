@@ -10,6 +10,7 @@ use super::{Memory, PODS, address, deadline_exceeded, delete_now, is_over, time_
 use crate::client::Client;
 use crate::controllers::work::{Item, Next};
 use crate::events::{self, EventType};
+use crate::node::addresses::Occupant;
 use crate::node::simulation::{self, Fate, Knobs};
 use crate::node::{Shared, lock, pod_status};
 use crate::object::{Object, map_of};
@@ -30,6 +31,7 @@ pub(super) async fn simulate(
         // Left wholly alone, as by a node that hasn't heard of it.
         return Ok(Next::Wait);
     }
+    lock(&shared.addresses).note(pod.uid(), Occupant::Simulation);
     let over = is_over(&pod);
     if over && memory.done.is_none() && !knobs.is_told {
         // It ended before we looked, or someone else ended it.
@@ -79,6 +81,7 @@ pub(super) async fn simulate(
     let delay = knobs.after.unwrap_or_else(|| shared.simulated_delay());
     let due = since + delay;
     let address = address(shared, &pod)?;
+    lock(&shared.addresses).note(pod.uid(), Occupant::Simulation);
     if due > Instant::now() {
         if pending && delay > NOTICEABLE && pod["status"]["containerStatuses"].is_null() {
             let creating = Knobs {

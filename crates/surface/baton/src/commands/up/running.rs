@@ -23,7 +23,7 @@ use super::addresses::{self, AddressFlags, Remembered};
 use super::console::ServedConsole;
 use super::following;
 use crate::failure::Failure;
-use crate::hosted_stage::{self, EventFlags};
+use crate::hosted_stage::{self, ClusterFlags};
 use crate::images::Images;
 use crate::olm::{self, ClassicOptions, Extent, MetricsPlace, Olm, PackagePlace};
 use crate::served_router::ServedRouter;
@@ -46,8 +46,8 @@ pub(super) struct Plan<'a> {
     /// The folder for what can't be in memory.
     pub(super) files: PathBuf,
     pub(super) addresses: &'a AddressFlags,
-    /// How long the cluster keeps events.
-    pub(super) events: &'a EventFlags,
+    /// How the cluster behaves.
+    pub(super) cluster_flags: &'a ClusterFlags,
     /// Where things listened at the last start.
     pub(super) last: Remembered,
     /// How the controllers talk to registries.
@@ -87,7 +87,7 @@ impl Running {
             cluster,
             files,
             addresses,
-            events,
+            cluster_flags,
             last,
             images,
             token,
@@ -107,7 +107,7 @@ impl Running {
             &addresses.tls_san,
         )?;
         let built = hosted_stage::built_images(cluster.as_deref(), Some(&registry), Vec::new(), Vec::new())?;
-        let stage = hosted_stage::start(cluster, Some(built), events).await?;
+        let stage = hosted_stage::start(cluster, Some(built), cluster_flags).await?;
         let client = Client::new(stage.service(), "default");
         let classic = classic_options();
         let (api, (), ()) = tokio::try_join!(
