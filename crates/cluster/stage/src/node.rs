@@ -59,6 +59,9 @@ use crate::wire::Asked;
 /// The name of the node.
 pub const NODE_NAME: &str = "baton";
 
+/// Where the programs of pods listen: they share this machine's ports.
+pub const PROGRAMS_LISTEN: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
 /// How long a simulated pod takes to be ready, unless it or the options say otherwise.
 const USUAL_DELAY: Duration = Duration::from_millis(20);
 
@@ -258,19 +261,15 @@ impl Handle {
         connect::answer(self, api, asked, place).await
     }
 
-    /// Returns where a pod's address is reached on this machine; `None` where nothing listens because the pod is
-    /// simulated or unknown.
-    pub fn address_of(&self, pod_address: &str) -> Option<IpAddr> {
-        let address: IpAddr = pod_address.parse().ok()?;
-        if address.is_loopback() {
-            return Some(address);
-        }
-        (self.occupant(&address) == Some(Occupant::Programs)).then_some(IpAddr::V4(Ipv4Addr::LOCALHOST))
-    }
-
     /// Returns who answers at an address; `None` where it isn't one that pods have.
     pub fn occupant(&self, address: &IpAddr) -> Option<Occupant> {
         lock(&self.shared.addresses).occupant(address)
+    }
+
+    /// Returns who answers for a pod, by its uid. What its status says of its address doesn't count: others than the node may
+    /// write it.
+    pub fn occupant_of(&self, uid: &str) -> Occupant {
+        lock(&self.shared.addresses).occupant_of(uid)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The addresses of pods: 10.244.0.0/16, one each.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
 
 /// The first two numbers of every pod's address.
@@ -12,7 +12,7 @@ const FIRST: u16 = 2;
 /// The last address that is given: the one after is the broadcast's.
 const LAST: u16 = u16::MAX - 1;
 
-/// Who answers at the address of a pod.
+/// Who answers for a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Occupant {
     /// Programs of a pod that really runs: they listen on this machine.
@@ -23,12 +23,15 @@ pub enum Occupant {
     Nobody,
 }
 
-/// Which pod has which address.
+/// Which pod has which address, and who answers for it.
 #[derive(Debug, Default)]
 pub struct Addresses {
     of_pods: HashMap<String, u16>,
-    taken: HashSet<u16>,
-    occupants: HashMap<u16, Occupant>,
+    /// The pods by their addresses.
+    holders: HashMap<u16, String>,
+    /// Who answers, by the pod's uid: a pod in the machine's network has no address of its own, and what its status says may
+    /// be anybody's words.
+    occupants: HashMap<String, Occupant>,
     next: u16,
 }
 
@@ -53,8 +56,8 @@ impl Addresses {
         let Some(number) = address.parse().ok().and_then(|address| read(&address)) else {
             return;
         };
-        if !self.of_pods.contains_key(uid) && self.taken.insert(number) {
-            self.of_pods.insert(uid.to_owned(), number);
+        if !self.of_pods.contains_key(uid) && !self.holders.contains_key(&number) {
+            self.hold(uid, number);
         }
     }
 
@@ -63,37 +66,49 @@ impl Addresses {
         if let Some(number) = self.of_pods.get(uid) {
             return Some(written(*number).to_string());
         }
-        if self.taken.len() > usize::from(LAST - FIRST) {
+        if self.holders.len() > usize::from(LAST - FIRST) {
             return None;
         }
         let mut number = self.next.max(FIRST);
-        while !self.taken.insert(number) {
+        while self.holders.contains_key(&number) {
             number = if number >= LAST { FIRST } else { number + 1 };
         }
         self.next = if number >= LAST { FIRST } else { number + 1 };
-        self.of_pods.insert(uid.to_owned(), number);
+        self.hold(uid, number);
         Some(written(number).to_string())
     }
 
-    /// Notes who answers at the address of a pod.
+    fn hold(&mut self, uid: &str, number: u16) {
+        self.of_pods.insert(uid.to_owned(), number);
+        self.holders.insert(number, uid.to_owned());
+    }
+
+    /// Notes who answers for a pod. It is forgotten when the pod is released.
     pub fn note(&mut self, uid: &str, occupant: Occupant) {
-        if let Some(number) = self.of_pods.get(uid) {
-            self.occupants.insert(*number, occupant);
+        // Most pods are looked at often and stay what they are.
+        if self.occupants.get(uid) != Some(&occupant) {
+            self.occupants.insert(uid.to_owned(), occupant);
         }
     }
 
-    /// Takes back the address of a pod.
+    /// Takes back the address of a pod, for which nobody answers any more.
     pub fn release(&mut self, uid: &str) {
         if let Some(number) = self.of_pods.remove(uid) {
-            self.taken.remove(&number);
-            self.occupants.remove(&number);
+            self.holders.remove(&number);
         }
+        self.occupants.remove(uid);
     }
 
     /// Returns who answers at an address; `None` where it isn't one that pods have.
     pub fn occupant(&self, address: &IpAddr) -> Option<Occupant> {
         let number = read(address)?;
-        Some(self.occupants.get(&number).copied().unwrap_or(Occupant::Nobody))
+        let holder = self.holders.get(&number);
+        Some(holder.map_or(Occupant::Nobody, |uid| self.occupant_of(uid)))
+    }
+
+    /// Returns who answers for a pod.
+    pub fn occupant_of(&self, uid: &str) -> Occupant {
+        self.occupants.get(uid).copied().unwrap_or(Occupant::Nobody)
     }
 }
 
@@ -125,10 +140,17 @@ mod tests {
         assert_eq!(addresses.occupant(&address), Some(Occupant::Simulation));
         addresses.note("a", Occupant::Programs);
         assert_eq!(addresses.occupant(&address), Some(Occupant::Programs));
+        assert_eq!(addresses.occupant_of("a"), Occupant::Programs);
         addresses.release("a");
+        assert_eq!(addresses.occupant_of("a"), Occupant::Nobody);
         addresses.note("a", Occupant::Programs);
         assert_eq!(addresses.occupant(&address), Some(Occupant::Nobody));
         assert_eq!(addresses.occupant(&[10, 245, 0, 2].into()), None);
+        // One in the machine's network has no address of its own.
+        addresses.note("host", Occupant::Simulation);
+        assert_eq!(addresses.occupant_of("host"), Occupant::Simulation);
+        addresses.release("host");
+        assert_eq!(addresses.occupant_of("host"), Occupant::Nobody);
     }
 
     #[test]

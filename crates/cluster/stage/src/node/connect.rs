@@ -11,9 +11,10 @@ use http::{HeaderMap, HeaderName, Response, StatusCode, header};
 use http_body::Frame;
 use serde_json::Value;
 
+use super::addresses::Occupant;
 use super::probes::port;
 use super::requests::items;
-use super::{Handle, NODE_NAME, logs};
+use super::{Handle, NODE_NAME, PROGRAMS_LISTEN, logs};
 use crate::Body;
 use crate::api::{Api, Place};
 use crate::callback::services::{self, ServiceError};
@@ -76,7 +77,7 @@ pub(super) async fn answer(
                 let message = format!("pod {} does not have a host assigned", pod.name());
                 return Err(Status::bad_request(message));
             }
-            Err(refusal(handle, &pod, below))
+            Err(refusal(handle.occupant_of(pod.uid()), &pod, below))
         }
         _ => Err(Status::method_not_allowed()),
     }
@@ -87,35 +88,51 @@ fn not_implemented(message: String) -> Status {
 }
 
 /// Returns why nothing connects to a pod in this way, and what to do instead.
-fn refusal(handle: &Handle, pod: &Value, below: &str) -> Status {
-    let address = pod["status"]["podIP"].as_str().unwrap_or_default();
+fn refusal(occupant: Occupant, pod: &Value, below: &str) -> Status {
     let what = match below {
         "exec" => "run a command in",
         "attach" => "attach to",
         _ => "forward ports to",
     };
-    let why = if handle.address_of(address).is_none() {
-        "it is simulated, so nothing runs in it (baton didn't build its image)".to_owned()
-    } else if below == "portforward" {
-        let ports: Vec<String> = items(&pod["spec"]["containers"])
-            .flat_map(|container| items(&container["ports"]))
-            .filter_map(|port| Some(format!("127.0.0.1:{}", port["containerPort"].as_u64()?)))
-            .collect();
-        let ports = if ports.is_empty() {
-            "its ports on 127.0.0.1".to_owned()
-        } else {
-            ports.join(", ")
-        };
-        format!("it is a process of this machine, so connect to {ports} directly, or use kubectl proxy")
-    } else {
-        "it is a process of this machine without a container around it, so run the command on this machine"
-            .to_owned()
+    let why = match occupant {
+        Occupant::Simulation => "it is simulated, so nothing runs in it (baton didn't build its image)".to_owned(),
+        Occupant::Nobody => idle(pod),
+        Occupant::Programs if below == "portforward" => {
+            let ports: Vec<String> = items(&pod["spec"]["containers"])
+                .flat_map(|container| items(&container["ports"]))
+                .filter_map(|port| Some(format!("{PROGRAMS_LISTEN}:{}", port["containerPort"].as_u64()?)))
+                .collect();
+            let ports = if ports.is_empty() {
+                format!("its ports on {PROGRAMS_LISTEN}")
+            } else {
+                ports.join(", ")
+            };
+            format!("it is a process of this machine, so connect to {ports} directly, or use kubectl proxy")
+        }
+        Occupant::Programs => {
+            "it is a process of this machine without a container around it, so run the command on this machine".to_owned()
+        }
     };
     not_implemented(format!(
         "cannot {what} pod {}/{}: {why}",
         pod.namespace(),
         pod.name()
     ))
+}
+
+/// Returns why nobody answers for a pod that isn't known to be simulated: it hasn't started, or has ended.
+fn idle(pod: &Value) -> String {
+    let node = pod["spec"]["nodeName"].as_str().unwrap_or_default();
+    if node.is_empty() {
+        return "it isn't bound to a node yet".to_owned();
+    }
+    if node != NODE_NAME {
+        return format!("it is bound to node {node}, and only node {NODE_NAME} runs pods");
+    }
+    match pod["status"]["phase"].as_str() {
+        Some(phase @ ("Succeeded" | "Failed")) => format!("it has ended (its phase is {phase})"),
+        _ => "no program of it runs now; kubectl describe says what it waits for".to_owned(),
+    }
 }
 
 fn invalid(kind: &str, name: &str) -> Status {
@@ -151,7 +168,6 @@ fn of_pod(handle: &Handle, api: &Api, place: &Place, target: &Target<'_>) -> Res
         ..place.clone()
     };
     let pod = api.get(&place)?.value();
-    let address = pod["status"]["podIP"].as_str().unwrap_or_default();
     let mut containers = items(&pod["spec"]["containers"]);
     let number = if target.port.is_empty() {
         containers
@@ -163,17 +179,20 @@ fn of_pod(handle: &Handle, api: &Api, place: &Place, target: &Target<'_>) -> Res
         containers.find_map(|container| port(container, &target.port.into()))
     };
     let number = number.ok_or_else(|| invalid("pod", &place.name))?;
-    if address.is_empty() {
+    if pod["status"]["podIP"].as_str().unwrap_or_default().is_empty() {
         return Err(Status::bad_request("address not allowed"));
     }
-    match handle.address_of(address) {
-        Some(reached) => Ok(SocketAddr::new(reached, number)),
-        None => Err(Status::service_unavailable(format!(
-            "error trying to reach service: pod {}/{} is simulated, so nothing listens at {address}:{number}",
-            pod.namespace(),
-            pod.name()
-        ))),
-    }
+    // The address itself is only shown: whoever may write a pod's status could lead elsewhere with it.
+    let why = match handle.occupant_of(pod.uid()) {
+        Occupant::Programs => return Ok(SocketAddr::new(PROGRAMS_LISTEN, number)),
+        Occupant::Simulation => format!("is simulated, so nothing listens at port {number}"),
+        Occupant::Nobody => format!("doesn't listen at port {number}: {}", idle(&pod)),
+    };
+    Err(Status::service_unavailable(format!(
+        "error trying to reach service: pod {}/{} {why}",
+        pod.namespace(),
+        pod.name()
+    )))
 }
 
 fn of_service(api: &Api, place: &Place, target: &Target<'_>) -> Result<SocketAddr, Status> {
@@ -200,8 +219,12 @@ fn of_service(api: &Api, place: &Place, target: &Target<'_>) -> Result<SocketAdd
         })
         .and_then(|one| u16::try_from(one["port"].as_u64()?).ok())
         .ok_or_else(nobody)?;
+    // A name outside the cluster is never proxied to, as upstream: whoever may make a Service could name this machine.
+    if service["spec"]["type"] == "ExternalName" {
+        return Err(nobody());
+    }
     services::endpoint(api, &place.namespace, target.name, number).map_err(|error| match error {
-        ServiceError::Simulated(..) => {
+        ServiceError::Simulated(..) | ServiceError::NotAllowed(_) => {
             Status::service_unavailable(format!("error trying to reach service: {error}"))
         }
         _ => nobody(),

@@ -182,6 +182,12 @@ impl RealPod {
         self.company.is_over.load(Ordering::Acquire)
     }
 
+    /// Returns whether a program of the pod runs now.
+    pub fn runs(&self) -> bool {
+        let mut real = self.company.parts.iter().filter(|part| part.image.is_some());
+        real.any(|part| matches!(lock(&part.state).state, State::Running { .. }))
+    }
+
     /// Returns what the containers do.
     pub fn observe(&self, address: &str) -> Observed {
         let of = |list: &str| {

@@ -96,7 +96,13 @@ pub(super) async fn follow(
     }
     let address = address(shared, &pod)?;
     real.note(with_address(&pod, &address));
-    lock(&shared.addresses).note(pod.uid(), Occupant::Programs);
+    // Before its programs run and between two runs, its ports are anybody's on this machine.
+    let occupant = if real.runs() {
+        Occupant::Programs
+    } else {
+        Occupant::Nobody
+    };
+    lock(&shared.addresses).note(pod.uid(), occupant);
     let left = pod
         .metadata()
         .and_then(|all| all.get("deletionGracePeriodSeconds")?.as_i64());

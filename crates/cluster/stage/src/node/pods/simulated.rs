@@ -81,7 +81,6 @@ pub(super) async fn simulate(
     let delay = knobs.after.unwrap_or_else(|| shared.simulated_delay());
     let due = since + delay;
     let address = address(shared, &pod)?;
-    lock(&shared.addresses).note(pod.uid(), Occupant::Simulation);
     if due > Instant::now() {
         if pending && delay > NOTICEABLE && pod["status"]["containerStatuses"].is_null() {
             let creating = Knobs {

@@ -67,6 +67,7 @@ mod processes {
     use tower::Service as _;
 
     use crate::client::Client;
+    use crate::node::addresses::Occupant;
     use crate::node::images::{Found, Images, Unpacked};
     use crate::node::pods::PODS;
     use crate::object::Object;
@@ -222,12 +223,15 @@ mod processes {
         world.logs_until("a", "hello image a value").await;
         let (_, last) = world.logs("a", "tailLines=1&timestamps=true").await;
         assert!(last.starts_with("20") && last.lines().count() == 1, "{last}");
-        let address = running["status"]["podIP"].as_str().expect("an address");
-        let reached = world.stage.api().node.address_of(address);
+        let address = running["status"]["podIP"]
+            .as_str()
+            .and_then(|text| text.parse().ok());
+        let node = &world.stage.api().node;
         assert_eq!(
-            reached.map(|address| address.to_string()).as_deref(),
-            Some("127.0.0.1")
+            node.occupant(&address.expect("an address")),
+            Some(Occupant::Programs)
         );
+        assert_eq!(node.occupant_of(running.uid()), Occupant::Programs);
         let place = world
             .stage
             .api()

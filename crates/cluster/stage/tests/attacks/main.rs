@@ -1,14 +1,14 @@
 //! What strangers send who mean harm, or don't know what they do: each request is refused with an answer that is small, and
 //! takes nothing from others.
 
+mod simulated_pods;
+
 use std::fmt::Write as _;
 
 use http::{Method, Request};
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
-use stage::admission::webhooks::simulated::SimulatedWebhooks;
 use stage::status::LARGEST_FAILURE;
-use stage::store::ResourceKey;
 use stage::{Body, Options, Service, Stage};
 use tower::ServiceExt as _;
 
@@ -362,137 +362,4 @@ async fn fields_that_a_kind_does_not_have_are_told_as_far_as_there_is_room() {
         assert!(text.ends_with(end), "{shown}");
         assert!(bytes < LARGEST_FAILURE, "{bytes}");
     }
-}
-
-/// A webhook about every ConfigMap, served by two simulated pods that are ready.
-async fn with_simulated_webhook(simulated_webhooks: SimulatedWebhooks, failure_policy: &str) -> World {
-    let world = World::with(Options {
-        simulated_webhooks,
-        ..Options::default()
-    })
-    .await;
-    let client = world.stage.client();
-    let service = json!({
-        "apiVersion": "v1", "kind": "Service", "metadata": {"name": "hook", "namespace": "default"},
-        "spec": {"selector": {"app": "hook"}, "ports": [{"port": 443, "targetPort": 9443}]},
-    });
-    client.create(("", "services"), service).await.expect("a service");
-    let deployment = json!({
-        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "hook", "namespace": "default"},
-        "spec": {
-            "replicas": 2, "selector": {"matchLabels": {"app": "hook"}},
-            "template": {
-                "metadata": {"labels": {"app": "hook"}},
-                "spec": {"containers": [{"name": "hook", "image": "example.com/hook:1"}]},
-            },
-        },
-    });
-    let store = &world.stage.api().store;
-    let slices = ResourceKey::new("discovery.k8s.io", "endpointslices");
-    let mut watch = store.watch(&slices, None, store.revision()).expect("a watch");
-    client
-        .create(("apps", "deployments"), deployment)
-        .await
-        .expect("a deployment");
-    loop {
-        let listed = client
-            .list(("discovery.k8s.io", "endpointslices"), "default")
-            .expect("slices are served");
-        let ready = listed
-            .iter()
-            .filter(|slice| slice["metadata"]["labels"]["kubernetes.io/service-name"] == "hook")
-            .flat_map(|slice| slice["endpoints"].as_array().into_iter().flatten())
-            .filter(|endpoint| endpoint["conditions"]["ready"] == true)
-            .count();
-        if ready == 2 {
-            break;
-        }
-        watch.next().await.expect("an event");
-    }
-    let configuration = json!({
-        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
-        "metadata": {"name": "hook"},
-        "webhooks": [{
-            "name": "hook.example.com", "failurePolicy": failure_policy, "sideEffects": "None",
-            "admissionReviewVersions": ["v1"], "timeoutSeconds": 30,
-            "clientConfig": {"service": {"namespace": "default", "name": "hook", "path": "/validate"}},
-            "rules": [{
-                "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "operations": ["CREATE"],
-            }],
-        }],
-    });
-    let kind = ("admissionregistration.k8s.io", "validatingwebhookconfigurations");
-    client.create(kind, configuration).await.expect("a webhook");
-    world
-}
-
-/// What is said of a webhook that nobody answers.
-const NOT_ASKED: &str = "the pods of service \"hook\" in namespace \"default\" are simulated, so nobody answers there; pods of \
-                         images that baton built really run";
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_webhook_of_simulated_pods_is_passed_over_with_a_warning_and_an_event() {
-    let world = with_simulated_webhook(SimulatedWebhooks::Skip, "Fail").await;
-    let body = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}});
-    let request = Request::post("/api/v1/namespaces/default/configmaps")
-        .header("Content-Type", "application/json")
-        .body(stage::wire::full_body(body.to_string()))
-        .expect("a request");
-    let store = &world.stage.api().store;
-    let mut events = store
-        .watch(&ResourceKey::new("", "events"), None, store.revision())
-        .expect("a watch");
-    let Ok(answer) = world.service.clone().oneshot(request).await;
-    assert_eq!(answer.status(), 201);
-    let warnings: Vec<&str> = answer
-        .headers()
-        .get_all("Warning")
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .collect();
-    let text = format!(
-        "webhook \"hook.example.com\" was not asked: Post \"https://hook.default.svc:443/validate?timeout=30s\": {NOT_ASKED}"
-    );
-    assert_eq!(warnings, [format!("299 - \"{}\"", text.replace('"', "\\\""))]);
-    loop {
-        let event = events.next().await.expect("an event");
-        let told = event.object.value();
-        if told["reason"] == "WebhookSimulated" {
-            assert_eq!(told["message"], text);
-            assert_eq!(told["type"], "Warning");
-            assert_eq!(told["involvedObject"]["kind"], "ValidatingWebhookConfiguration");
-            assert_eq!(told["involvedObject"]["name"], "hook");
-            break;
-        }
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_webhook_of_simulated_pods_fails_at_once_where_that_is_wanted() {
-    let body = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}});
-    let configmaps = "/api/v1/namespaces/default/configmaps";
-    let world = with_simulated_webhook(SimulatedWebhooks::Fail, "Fail").await;
-    let (code, answer, _) = world.create(configmaps, &body).await;
-    assert_eq!(code, 500);
-    assert_eq!(
-        message(&answer),
-        format!(
-            "Internal error occurred: failed calling webhook \"hook.example.com\": failed to call webhook: Post \
-             \"https://hook.default.svc:443/validate?timeout=30s\": {NOT_ASKED}; with --simulated-webhooks=skip writes go on \
-             without it"
-        )
-    );
-    // A proxy to them ends as soon, with the same reason.
-    let services = "/api/v1/namespaces/default/services/https:hook:443/proxy/";
-    let (code, answer, _) = world
-        .ask(Method::GET, services, "application/json", String::new())
-        .await;
-    assert_eq!(code, 503);
-    assert_eq!(
-        message(&answer),
-        format!("error trying to reach service: {NOT_ASKED}")
-    );
-    let world = with_simulated_webhook(SimulatedWebhooks::Fail, "Ignore").await;
-    let (code, _, _) = world.create(configmaps, &body).await;
-    assert_eq!(code, 201);
 }
