@@ -10,8 +10,8 @@
 //! - [`fit`], [`ledger`], [`requests`]: whether a pod fits, and what the others take
 //! - [`pods`]: one task for each pod, from its creation to its end
 //! - [`simulation`]: pods that nothing really runs
-//! - [`images`], [`running`]: pods that really run, with their [`environment`], [`service_links`], [`volumes`], [`paths`]
-//!   and `probes`; `orphans` ends what an earlier server left running
+//! - [`images`], [`running`]: pods that really run, with their [`programs`], [`environment`], [`service_links`], [`volumes`],
+//!   [`paths`] and `probes`; `orphans` ends what an earlier server left running
 //! - [`pod_status`]: what a pod's status says of its containers
 //! - [`logs`], [`connect`]: what clients ask of pods
 
@@ -31,6 +31,7 @@ pub mod pod_status;
 pub mod pods;
 pub mod probes;
 pub mod process;
+pub mod programs;
 pub mod requests;
 pub mod running;
 pub mod service_links;
@@ -85,6 +86,8 @@ pub struct Options {
     pub capacity: BTreeMap<String, String>,
     /// Where images that baton built are found; without it, every pod is simulated.
     pub images: Option<Arc<dyn images::Images>>,
+    /// Whether pods may run this machine's programs where their image has none of that name.
+    pub host_programs: bool,
     /// Whether programs of pods wait until the API listens, because they are told where.
     pub wait_for_listener: bool,
 }

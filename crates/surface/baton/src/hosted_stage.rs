@@ -34,6 +34,10 @@ pub(crate) struct ClusterFlags {
     /// an event, fail treats the webhook as unreachable
     #[arg(long, value_name = "WHAT", default_value = "skip")]
     simulated_webhooks: SimulatedWebhooksFlag,
+    /// Let pods run this machine's programs where their image has none of that name, such as /bin/sh: whoever may create a pod
+    /// runs anything as you
+    #[arg(long)]
+    host_programs: bool,
 }
 
 /// What `--simulated-webhooks` may say.
@@ -64,6 +68,7 @@ pub(crate) async fn start(
         simulated_webhooks: flags.simulated_webhooks.into(),
         node: stage::node::Options {
             images,
+            host_programs: flags.host_programs,
             wait_for_listener: true,
             ..stage::node::Options::default()
         },

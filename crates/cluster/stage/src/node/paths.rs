@@ -35,7 +35,8 @@ impl Paths {
             .unwrap_or_else(|| self.root.join(without_parents(path)))
     }
 
-    fn in_volume(&self, path: &str) -> Option<PathBuf> {
+    /// Returns where a path of the container really is, if that is in a volume.
+    pub fn in_volume(&self, path: &str) -> Option<PathBuf> {
         self.mounts.iter().find_map(|(mounted, place)| {
             let rest = path.strip_prefix(mounted.trim_end_matches('/'))?;
             match rest.strip_prefix('/') {

@@ -119,11 +119,15 @@ impl Question {
                 let Some((program, arguments)) = command.split_first() else {
                     return (false, "the probe has no command".to_owned());
                 };
+                let program = match launch.programs.find(program) {
+                    Ok(program) => program,
+                    Err(why) => return (false, why.to_string()),
+                };
                 let launch = Launch {
-                    program: launch.paths.rewrite(program).into(),
+                    program,
                     arguments: arguments
                         .iter()
-                        .map(|argument| launch.paths.rewrite(argument))
+                        .map(|argument| launch.programs.paths.rewrite(argument))
                         .collect(),
                     ..launch.clone()
                 };

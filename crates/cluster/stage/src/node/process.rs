@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 
 use super::lock;
 use super::log_file::{LONGEST_LINE, LogFile};
-use super::paths::Paths;
+use super::programs::{Program, Programs};
 
 /// How long the output of a process that has ended is waited for: what it left running may hold it open for ever.
 const LONGEST_FAREWELL: Duration = Duration::from_secs(2);
@@ -28,7 +28,7 @@ const MOST_OUTPUT: u64 = 10 << 10;
 #[derive(Debug, Clone, Default)]
 pub struct Launch {
     /// The program.
-    pub program: PathBuf,
+    pub program: Program,
     /// Its arguments.
     pub arguments: Vec<String>,
     /// All of its environment.
@@ -37,8 +37,8 @@ pub struct Launch {
     pub directory: PathBuf,
     /// The control group it belongs to, if there is one.
     pub control_group: Option<PathBuf>,
-    /// Where the paths of its container are, for what else is run beside it.
-    pub paths: Paths,
+    /// Where the programs of its container are, for what else is run beside it.
+    pub programs: Programs,
 }
 
 type Started = Box<dyn FnOnce() + Send>;
@@ -66,8 +66,10 @@ fn on_lasting_thread(task: Started) -> io::Result<()> {
 }
 
 async fn spawn(launch: &Launch) -> io::Result<Child> {
-    let mut command = Command::new(&launch.program);
+    let mut command = Command::new(&launch.program.file);
     command
+        .arg0(&launch.program.name)
+        .args(&launch.program.first_arguments)
         .args(&launch.arguments)
         .env_clear()
         .envs(&launch.environment)
@@ -210,7 +212,12 @@ async fn copy(output: impl AsyncRead + Unpin, log: Arc<Mutex<LogFile>>) {
 pub async fn run(launch: &Launch, time: Duration) -> (bool, String) {
     let mut child = match spawn(launch).await {
         Ok(child) => child,
-        Err(error) => return (false, format!("cannot run {}: {error}", launch.program.display())),
+        Err(error) => {
+            return (
+                false,
+                format!("cannot run {}: {error}", launch.program.file.display()),
+            );
+        }
     };
     let (output, errors) = (child.stdout.take(), child.stderr.take());
     let mut text = Vec::new();

@@ -21,6 +21,10 @@ const IMAGE: &str = "example.com/team/program:1";
 /// How long anything may take before the test gives up.
 const PATIENCE: Duration = Duration::from_mins(1);
 
+/// A stage that runs what is in `dist`. The program of the image there is a script, so that the machine's shell has to be
+/// accepted for it.
+const ARGUMENTS: [&str; 5] = ["--data-dir", "data", "--images", "dist", "--host-programs"];
+
 /// A layout with an image of baton, as `baton bundle build` writes one. The program stands for the binary, which takes
 /// long to pack.
 fn build_image(world: &World) {
@@ -165,8 +169,7 @@ fn deployment(port: u16) -> Value {
 fn a_pod_of_an_image_that_baton_built_is_a_process_from_its_start_to_its_end() {
     let world = World::new();
     build_image(&world);
-    let arguments = ["--data-dir", "data", "--images", "dist"];
-    let running = Running::start(&world, &arguments);
+    let running = Running::start(&world, &ARGUMENTS);
     let data = fs::canonicalize(world.path("data")).expect("a folder");
     let administrator = Administrator::of(&world, &running);
     let port = std::net::TcpListener::bind("127.0.0.1:0")
@@ -204,7 +207,7 @@ fn a_pod_of_an_image_that_baton_built_is_a_process_from_its_start_to_its_end() {
     until("no process is left behind", || {
         processes(&data).is_empty().then_some(())
     });
-    let running = Running::start(&world, &arguments);
+    let running = Running::start(&world, &ARGUMENTS);
     let administrator = Administrator::of(&world, &running);
     administrator.ready_pod(2);
 
@@ -221,7 +224,7 @@ fn a_pod_of_an_image_that_baton_built_is_a_process_from_its_start_to_its_end() {
 fn a_program_acts_as_its_service_account() {
     let world = World::new();
     build_image(&world);
-    let running = Running::start(&world, &["--data-dir", "data", "--images", "dist"]);
+    let running = Running::start(&world, &ARGUMENTS);
     let administrator = Administrator::of(&world, &running);
     let pod = json!({
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "who"},
@@ -265,4 +268,33 @@ fn a_program_acts_as_its_service_account() {
         review["status"]["userInfo"]["username"],
         "system:serviceaccount:default:default"
     );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_shell_of_this_machine_is_no_program_of_a_pod() {
+    let world = World::new();
+    build_image(&world);
+    let running = Running::start(&world, &["--data-dir", "data", "--images", "dist"]);
+    let administrator = Administrator::of(&world, &running);
+    let mark = world.path("mark");
+    let pod = json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "attack"},
+        "spec": {"containers": [{"name": "c", "image": IMAGE,
+            "command": ["/bin/sh", "-c", format!("id > {}", mark.display())]}]},
+    });
+    administrator.create("/api/v1/namespaces/default/pods", &pod);
+    let waiting = until("the pod is refused", || {
+        let pod = administrator.pods().pop()?;
+        let waiting = pod["status"]["containerStatuses"][0]["state"]["waiting"].clone();
+        (waiting["reason"] == "CreateContainerError").then_some(waiting)
+    });
+    let message = waiting["message"].as_str().expect("a message");
+    assert!(
+        message.starts_with("exec: \"/bin/sh\": stat /bin/sh: no such file or directory; "),
+        "{message}"
+    );
+    assert!(message.contains("--host-programs"), "{message}");
+    assert!(!mark.exists());
+    assert_eq!(running.stop(), Some(0));
 }

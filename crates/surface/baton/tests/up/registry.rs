@@ -418,7 +418,8 @@ fn an_image_that_nobody_logged_in_to_push_is_not_run() {
         serving.stop().await;
     });
 
-    let up = Up::start(&world, &[]);
+    // The payload is a script, so that the machine's shell has to be accepted for it.
+    let up = Up::start(&world, &["--host-programs"]);
     let pods = "/api/v1/namespaces/default/pods";
     let pod = json!({"metadata": {"name": "attack"}, "spec": {"containers": [{"name": "c", "image": name}]}});
     // The ServiceAccount of a namespace comes a moment after the namespace.

@@ -270,7 +270,7 @@ async fn run(company: &Company, part: &Part, launch: &Launch) -> (Ended, bool) {
     let mut process = match Process::start(launch, log).await {
         Ok(process) => process,
         Err(error) => {
-            let why = format!("cannot start {}: {error}", launch.program.display());
+            let why = format!("cannot start {}: {error}", launch.program.file.display());
             tell(
                 company,
                 part,

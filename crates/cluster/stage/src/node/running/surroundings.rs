@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::super::environment::{self, Lookup, Missing};
 use super::super::paths::{Paths, ROOT_VARIABLE};
 use super::super::process::Launch;
+use super::super::programs::{self, Programs};
 use super::super::requests::items;
 use super::super::volumes::{self, Tokens, Volume, private_directory, private_file};
 use super::super::{cgroup, lock, machine, service_links};
@@ -19,6 +20,9 @@ use crate::object::Object;
 
 /// Where programs find the token of their ServiceAccount.
 const ACCOUNT_DIRECTORY: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+
+/// The variable that says where programs are.
+const PATH_VARIABLE: &str = "PATH";
 
 /// The programs that scripts find where nothing else is said.
 const USUAL_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -206,22 +210,41 @@ pub async fn launch(company: &Company, part: &Part) -> Result<Launch, Obstacle> 
         Some(directory) if !directory.is_empty() => directory.to_owned(),
         _ => image.working_directory.clone(),
     };
-    let mut environment: BTreeMap<String, String> = usual_variables(&pod)
+    let accepts_host = company.shared.options.host_programs;
+    if !accepts_host && let Some((name, _)) = environment.iter().find(|(name, _)| programs::brings_code(name))
+    {
+        return Err(("CreateContainerConfigError", programs::refused_variable(name)));
+    }
+    let variables: BTreeMap<String, String> = usual_variables(&pod)
         .into_iter()
         .chain(image.environment.iter().cloned())
         .chain(environment)
+        .collect();
+    let programs = Programs {
+        search: variables.get(PATH_VARIABLE).cloned().unwrap_or_default(),
+        directory: directory.clone(),
+        accepts_host,
+        paths,
+    };
+    let program = programs
+        .find(&program)
+        .map_err(|why| ("CreateContainerError", why.to_string()))?;
+    let paths = &programs.paths;
+    let mut environment: BTreeMap<String, String> = variables
+        .into_iter()
         .map(|(name, value)| {
             let value = paths.rewrite_value(&value);
             (name, value)
         })
         .collect();
+    environment.insert(PATH_VARIABLE.to_owned(), programs.search_path());
     environment.insert(ROOT_VARIABLE.to_owned(), image.root.display().to_string());
-    if let Some(kubeconfig) = kubeconfig(company, &paths, &pod) {
+    if let Some(kubeconfig) = kubeconfig(company, paths, &pod) {
         environment.entry("KUBECONFIG".to_owned()).or_insert(kubeconfig);
     }
     let directory = paths.inside(&directory);
     Ok(Launch {
-        program: program_of(&paths, &program),
+        program,
         arguments: whole.map(|argument| paths.rewrite(&argument)).collect(),
         environment,
         directory: if directory.is_dir() {
@@ -230,23 +253,8 @@ pub async fn launch(company: &Company, part: &Part) -> Result<Launch, Obstacle> 
             image.root.clone()
         },
         control_group: cgroup::of_container(company.shared.as_ref(), &pod, &part.spec),
-        paths,
+        programs,
     })
-}
-
-/// Returns the program's file: the image's own, so that each version of an operator runs the program that it was
-/// published with. Where that can't be, as on a machine that isn't Linux, this program stands in for it.
-fn program_of(paths: &Paths, program: &str) -> PathBuf {
-    let in_image = paths.inside(program);
-    if cfg!(target_os = "linux") && in_image.is_file() {
-        return in_image;
-    }
-    if program == "/baton"
-        && let Ok(own) = std::env::current_exe()
-    {
-        return own;
-    }
-    PathBuf::from(program)
 }
 
 /// Returns where what a container says of its end is read from.
@@ -279,7 +287,7 @@ fn usual_variables(pod: &Value) -> Vec<(String, String)> {
         .filter(|name| !name.is_empty())
         .unwrap_or_else(|| pod.name());
     vec![
-        ("PATH".to_owned(), USUAL_PATH.to_owned()),
+        (PATH_VARIABLE.to_owned(), USUAL_PATH.to_owned()),
         ("HOSTNAME".to_owned(), host.to_owned()),
     ]
 }
