@@ -1,4 +1,5 @@
-//! Child processes: started so that they die with the node, their output in a log, stopped with time to finish.
+//! Child processes: started without rights of their own and so that they die with the node, their output in a log, stopped
+//! with time to finish.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -80,7 +81,7 @@ async fn spawn(launch: &Launch) -> io::Result<Child> {
         .kill_on_drop(true)
         // A group of its own, so that what the child starts is stopped with it.
         .process_group(0);
-    die_with_this_process(&mut command);
+    confine(&mut command);
     let (sender, receiver) = tokio::sync::oneshot::channel();
     let runtime = tokio::runtime::Handle::current();
     on_lasting_thread(Box::new(move || {
@@ -100,13 +101,13 @@ async fn spawn(launch: &Launch) -> io::Result<Child> {
 #[cfg(target_os = "linux")]
 #[expect(
     unsafe_code,
-    reason = "the child asks the kernel to die with its parent, between fork and exec"
+    reason = "the child gives up its rights and asks the kernel to die with its parent, between fork and exec"
 )]
-fn die_with_this_process(command: &mut Command) {
-    // SAFETY: the closure makes one system call, which is safe between fork and exec: it allocates nothing and takes no
-    // lock.
+fn confine(command: &mut Command) {
+    // SAFETY: the closure makes system calls, which are safe between fork and exec: they allocate nothing and take no lock.
     unsafe {
         command.pre_exec(|| {
+            give_up_rights()?;
             Ok(rustix::process::set_parent_process_death_signal(Some(
                 Signal::KILL,
             ))?)
@@ -114,8 +115,34 @@ fn die_with_this_process(command: &mut Command) {
     }
 }
 
+/// Leaves the calling thread with the rights of its user alone: no capabilities, though the user be root, and no way to
+/// new ones through files that give them to whoever runs them.
+#[cfg(target_os = "linux")]
+fn give_up_rights() -> rustix::io::Result<()> {
+    use rustix::thread::{self, CapabilitySet, CapabilitySets};
+    thread::set_no_new_privs(true)?;
+    for bit in 0..u64::BITS {
+        // It ends at the last capability that the kernel knows. Who may not change the set has nothing to lose: without new
+        // privileges it gives none to the program.
+        if thread::remove_capability_from_bounding_set(CapabilitySet::from_bits_retain(1 << bit)).is_err() {
+            break;
+        }
+    }
+    // A kernel from before 4.3 has no such set.
+    let _ = thread::clear_ambient_capability_set();
+    let none = CapabilitySet::empty();
+    thread::set_capabilities(
+        None,
+        CapabilitySets {
+            effective: none,
+            permitted: none,
+            inheritable: none,
+        },
+    )
+}
+
 #[cfg(not(target_os = "linux"))]
-fn die_with_this_process(_: &mut Command) {}
+fn confine(_: &mut Command) {}
 
 /// A process that runs; it is killed with all that it started when this is dropped.
 #[derive(Debug)]
@@ -240,5 +267,42 @@ pub async fn run(launch: &Launch, time: Duration) -> (bool, String) {
                 time.as_secs()
             ),
         ),
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_program_has_no_capabilities_and_gets_none() {
+        let launch = Launch {
+            program: Program {
+                file: "/bin/cat".into(),
+                name: "cat".into(),
+                first_arguments: Vec::new(),
+            },
+            arguments: vec!["/proc/self/status".to_owned()],
+            directory: "/".into(),
+            ..Launch::default()
+        };
+        let (good, status) = run(&launch, Duration::from_mins(1)).await;
+        assert!(good, "{status}");
+        let field = |status: &str, name: &str| -> u64 {
+            let line = status
+                .lines()
+                .find_map(|line| line.strip_prefix(name)?.strip_prefix(":\t"));
+            u64::from_str_radix(line.expect("a field"), 16).expect("a number")
+        };
+        assert_eq!(field(&status, "NoNewPrivs"), 1);
+        for set in ["CapEff", "CapPrm", "CapInh", "CapAmb"] {
+            assert_eq!(field(&status, set), 0, "{set}");
+        }
+        // Only who may change the set can empty it.
+        let own = std::fs::read_to_string("/proc/self/status").expect("our own");
+        let set_capabilities = rustix::thread::CapabilitySet::SETPCAP.bits();
+        if field(&own, "CapEff") & set_capabilities != 0 {
+            assert_eq!(field(&status, "CapBnd"), 0);
+        }
     }
 }
