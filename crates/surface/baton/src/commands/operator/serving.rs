@@ -87,31 +87,41 @@ async fn bind(flag: &str, address: &str) -> Result<Option<TcpListener>, Failure>
     if matches!(address, "0" | "") {
         return Ok(None);
     }
-    let full = match address.strip_prefix(':') {
-        Some(port) => format!("[::]:{port}"),
-        None => address.to_owned(),
-    };
-    let failed = |error: &dyn std::fmt::Display| {
-        Failure::new(format!(
-            "cannot listen on {address}: {error}; give another address with {flag}, or 0 for none"
-        ))
-    };
-    let bound = listen(&full).await;
-    // A machine without IPv6 has its addresses elsewhere.
-    match (bound, address.strip_prefix(':')) {
-        (Ok(listener), _) => Ok(Some(listener)),
-        (Err(_), Some(port)) => {
-            let listener = listen(&format!("0.0.0.0:{port}")).await;
-            listener.map(Some).map_err(|error| failed(&error))
+    let mut failure = None;
+    for place in places(address, is_pod_of_stage()) {
+        match listen(&place).await {
+            Ok(listener) => return Ok(Some(listener)),
+            Err(error) => failure = Some(error),
         }
-        (Err(error), None) => Err(failed(&error)),
     }
+    let why = failure.map(|error| format!(": {error}")).unwrap_or_default();
+    Err(Failure::new(format!(
+        "cannot listen on {address}{why}; give another address with {flag}, or 0 for none"
+    )))
+}
+
+/// Returns where an address is listened at, the first place that works.
+///
+/// To a container, all of its addresses are its own. A pod of a stage's node has those of the whole machine, and who started
+/// the node was promised that nothing listens where other machines reach it.
+fn places(address: &str, is_pod_of_stage: bool) -> Vec<String> {
+    let all = ["", "0.0.0.0", "[::]"];
+    match address.rsplit_once(':') {
+        Some((host, port)) if is_pod_of_stage && all.contains(&host) => vec![format!("127.0.0.1:{port}")],
+        // A machine without IPv6 has its addresses elsewhere.
+        Some(("", port)) => vec![format!("[::]:{port}"), format!("0.0.0.0:{port}")],
+        _ => vec![address.to_owned()],
+    }
+}
+
+/// Returns whether this process is a pod of a stage's node.
+fn is_pod_of_stage() -> bool {
+    std::env::var_os(stage::node::paths::ROOT_VARIABLE).is_some()
 }
 
 /// Listens at an address. Pods of a stage's node are processes that share the machine's ports: there the new version of an
 /// operator shares them with the old one until that is gone, as both would otherwise wait for each other for ever.
 async fn listen(address: &str) -> std::io::Result<TcpListener> {
-    let is_pod_of_stage = std::env::var_os(stage::node::paths::ROOT_VARIABLE).is_some();
     let Ok(address) = address.parse::<SocketAddr>() else {
         return TcpListener::bind(address).await;
     };
@@ -121,7 +131,33 @@ async fn listen(address: &str) -> std::io::Result<TcpListener> {
         TcpSocket::new_v4()?
     };
     socket.set_reuseaddr(true)?;
-    socket.set_reuseport(is_pod_of_stage)?;
+    socket.set_reuseport(is_pod_of_stage())?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pod_of_a_stage_listens_where_this_machine_alone_reaches_it() {
+        for (address, in_cluster, on_stage) in [
+            (
+                ":8443",
+                &["[::]:8443", "0.0.0.0:8443"][..],
+                &["127.0.0.1:8443"][..],
+            ),
+            ("0.0.0.0:8443", &["0.0.0.0:8443"], &["127.0.0.1:8443"]),
+            ("[::]:8443", &["[::]:8443"], &["127.0.0.1:8443"]),
+            ("127.0.0.1:8443", &["127.0.0.1:8443"], &["127.0.0.1:8443"]),
+            ("[::1]:8443", &["[::1]:8443"], &["[::1]:8443"]),
+            ("192.0.2.1:8443", &["192.0.2.1:8443"], &["192.0.2.1:8443"]),
+            ("localhost:8443", &["localhost:8443"], &["localhost:8443"]),
+            ("8443", &["8443"], &["8443"]),
+        ] {
+            assert_eq!(places(address, false), in_cluster, "{address}");
+            assert_eq!(places(address, true), on_stage, "{address}");
+        }
+    }
 }
