@@ -12,6 +12,7 @@
 //! - [`simulation`]: pods that nothing really runs
 //! - [`images`], [`running`]: pods that really run, with their [`programs`], [`environment`], [`service_links`], [`volumes`],
 //!   [`paths`] and `probes`; `orphans` ends what an earlier server left running
+//! - [`security`]: what a pod asks for of its rights and doesn't get
 //! - [`pod_status`]: what a pod's status says of its containers
 //! - [`logs`], [`connect`]: what clients ask of pods
 
@@ -34,6 +35,7 @@ pub mod process;
 pub mod programs;
 pub mod requests;
 pub mod running;
+pub mod security;
 pub mod service_links;
 pub mod simulation;
 pub mod volumes;

@@ -32,7 +32,7 @@ const LARGEST_CONFIGURATION: u64 = 4 << 20;
 const LARGEST_MANIFEST: u64 = 4 << 20;
 
 /// An image that baton built, as files.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Unpacked {
     /// What tells it from other images, such as `sha256:…`.
     pub digest: String,
@@ -46,6 +46,8 @@ pub struct Unpacked {
     pub environment: Vec<(String, String)>,
     /// Where its program starts, as a path in the image.
     pub working_directory: String,
+    /// The user that its program should run as, `user` or `user:group`; empty where it doesn't say.
+    pub user: String,
 }
 
 /// An image in the store, and what keeps it there.
@@ -339,6 +341,7 @@ fn settings(config: &Value) -> Unpacked {
         command: texts("Cmd"),
         environment: environment.into_iter().collect(),
         working_directory: config["WorkingDir"].as_str().unwrap_or("/").to_owned(),
+        user: config["User"].as_str().unwrap_or_default().to_owned(),
     }
 }
 

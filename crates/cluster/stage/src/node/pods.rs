@@ -23,11 +23,13 @@ use tokio::time::Instant;
 
 use super::machine::{self, NODES};
 use super::running::{RealPod, container};
+use super::security::{self, Identity};
 use super::simulation::Knobs;
 use super::{NODE_NAME, Shared, lock};
 use crate::api::Api;
 use crate::client::{Client, Named};
 use crate::controllers::work::{Item, Next};
+use crate::events::EventType;
 use crate::object::Object;
 use crate::options::DeleteOptions;
 use crate::status::Status;
@@ -246,6 +248,11 @@ async fn step(
                     && !is_over(&pod) =>
             {
                 lock(&shared.ledger).enter(&pod);
+                if let Some(why) = security::passed_over(&pod, &images, Identity::own()) {
+                    shared.tell(|recorder| {
+                        recorder.tell(&pod, EventType::Warning, "SecurityContextIgnored", why);
+                    });
+                }
                 // Programs may ask for the address before the status has it.
                 let pod = with_address(&pod, &address(shared, &pod)?);
                 memory.real = Some(RealPod::start(

@@ -39,6 +39,7 @@ impl Images for Scripts {
                 command: vec!["usual".to_owned()],
                 environment: vec![("FROM_IMAGE".to_owned(), "image".to_owned())],
                 working_directory: "/".to_owned(),
+                user: String::new(),
             })))
         })
     }
@@ -308,6 +309,44 @@ async fn probes_and_init_containers_decide_about_readiness() {
     );
     fs::write(scratch.join("flag"), "").expect("written");
     world.until("e", |pod| status(pod)["ready"] == true).await;
+}
+
+#[tokio::test]
+async fn what_a_pod_asks_for_of_its_rights_and_does_not_get_is_told_once() {
+    let world = World::new().await;
+    world.script("s", "exit 0");
+    let container = json!({"securityContext": {"privileged": true}});
+    let spec = json!({"restartPolicy": "Never", "securityContext": {"supplementalGroups": [4_000_000]}});
+    world.pod("s", container, spec).await;
+    world
+        .until("s", |pod| pod["status"]["phase"] == "Succeeded")
+        .await;
+    let told = async {
+        loop {
+            let events = world
+                .client
+                .list(("", "events"), "default")
+                .expect("events are served");
+            let told = events
+                .into_iter()
+                .find(|event| event["reason"] == "SecurityContextIgnored");
+            if let Some(event) = told {
+                return event;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let told = tokio::time::timeout(Duration::from_secs(30), told)
+        .await
+        .expect("an event says so");
+    assert_eq!((&told["type"], &told["count"]), (&json!("Warning"), &json!(1)));
+    let message = told["message"].as_str().unwrap_or_default();
+    for field in [
+        "spec.securityContext.supplementalGroups",
+        "spec.containers[c].securityContext.privileged",
+    ] {
+        assert!(message.contains(field), "{message}");
+    }
 }
 
 #[tokio::test]
