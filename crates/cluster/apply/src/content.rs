@@ -68,6 +68,15 @@ pub enum ContentError {
     Retry(String),
 }
 
+/// How what is said begins of an entry whose Secret, or whose key in it, can't be read.
+const UNRESOLVED: &str = "resolving ref in phase";
+
+/// Returns whether a revision says that Secrets with its objects aren't there.
+pub fn lacks_secrets(set: &ClusterObjectSet) -> bool {
+    let mut conditions = set.status.conditions.iter();
+    conditions.any(|said| said.message.contains(UNRESOLVED) && said.message.ends_with("not found"))
+}
+
 /// Returns the Secrets that a revision refers to, each once, in the order of first mention.
 pub fn secrets_of(set: &ClusterObjectSet, system_namespace: &str) -> Vec<SecretName> {
     let mut names: Vec<SecretName> = Vec::new();
@@ -131,8 +140,7 @@ pub fn read(
                         }
                         None => Err(format!("getting Secret {namespace}/{}: not read", reference.name)),
                     };
-                    resolved
-                        .map_err(|cause| retry(format!("resolving ref in phase {:?}: {cause}", phase.name)))?
+                    resolved.map_err(|cause| retry(format!("{UNRESOLVED} {:?}: {cause}", phase.name)))?
                 }
                 _ => {
                     return Err(retry(format!(

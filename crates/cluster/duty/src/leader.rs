@@ -3,12 +3,12 @@
 //! A claim is judged by when a change of the Lease was seen here, not by the times that are written in it: the clocks of
 //! two machines needn't agree.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures_util::{Stream, StreamExt as _};
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::api::{Api, PostParams};
 use kube::runtime::WatchStreamExt as _;
@@ -17,6 +17,10 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::fence::{Fence, Moment};
+
+mod tenure;
+
+pub use tenure::Tenure;
 
 /// How long work that has to end because the Lease was lost may take for it. It can't write any more.
 const WINDS_UP_WITHIN: Duration = Duration::from_secs(5);
@@ -29,50 +33,12 @@ const GIVEN_BACK_WITHIN: Duration = Duration::from_secs(2);
 /// How much sooner than usual a Lease is tried to be renewed again after that failed.
 const RETRIES_SOONER: u32 = 4;
 
-/// How a Lease is held.
-#[derive(Debug, Clone)]
-pub struct Tenure {
-    /// The namespace of the Lease.
-    pub namespace: String,
-    /// Its name.
-    pub lease: String,
-    /// Who claims it; no other process may have the same.
-    pub identity: String,
-    /// How long a claim lasts that is not renewed.
-    pub lasts: Duration,
-    /// How long the holder tries to renew before it gives up.
-    pub renews_within: Duration,
-    /// How often it is tried.
-    pub every: Duration,
-    /// What the Lease says of who holds it, in its labels. They are written with each claim, and go when it is given back.
-    pub labels: BTreeMap<String, String>,
-    /// The same, in its annotations.
-    pub annotations: BTreeMap<String, String>,
-    /// Who was last seen to hold the Lease; none where nobody did. It is told here for who wants to know what is waited for.
-    pub holder: watch::Sender<Option<String>>,
-}
+/// How often a Lease is tried to be made in a namespace that is going: nothing tells when it is gone, and as long as it isn't, the
+/// server says no without much ado.
+const NAMESPACE_LOOKED_AT_EVERY: Duration = Duration::from_secs(1);
 
-impl Tenure {
-    /// Holds a Lease as upstream does.
-    pub fn new(namespace: &str, lease: &str, identity: &str) -> Self {
-        Self {
-            namespace: namespace.to_owned(),
-            lease: lease.to_owned(),
-            identity: identity.to_owned(),
-            lasts: Duration::from_secs(137),
-            renews_within: Duration::from_secs(107),
-            every: Duration::from_secs(26),
-            labels: BTreeMap::new(),
-            annotations: BTreeMap::new(),
-            holder: watch::Sender::new(None),
-        }
-    }
-
-    /// How long what was begun while the Lease was held has to come to an end before others may hold it.
-    pub fn settles_within(&self) -> Duration {
-        self.lasts.saturating_sub(self.renews_within)
-    }
-}
+/// Who makes namespaces, as managed fields name it.
+const FIELD_MANAGER: &str = "baton";
 
 /// The time for which a Lease is held without a break, for the work that is done in it.
 #[derive(Debug, Clone)]
@@ -128,6 +94,43 @@ fn claim(spec: &LeaseSpec, sight: &Sight, identity: &str, lasts: Duration, now: 
     }
 }
 
+/// What came of trying to hold a Lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Attempt {
+    /// It is held.
+    Held,
+    /// It isn't: somebody else has it, or the server said no, or nothing.
+    NotHeld,
+    /// Its namespace is being deleted, and nothing can be made there until it is gone.
+    NamespaceGoes,
+}
+
+/// Returns how soon a Lease is tried to be renewed again after that failed; none is a try that took too long.
+fn pause_after_failure(tried: Option<Attempt>, every: Duration) -> Duration {
+    let sooner = every / RETRIES_SOONER;
+    match tried {
+        Some(Attempt::NamespaceGoes) => sooner.min(NAMESPACE_LOOKED_AT_EVERY),
+        Some(Attempt::Held | Attempt::NotHeld) | None => sooner,
+    }
+}
+
+/// Returns whether nothing can be made in a namespace because it is being deleted.
+fn is_namespace_going(error: &kube::Error) -> bool {
+    let kube::Error::Api(status) = error else {
+        return false;
+    };
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    status.code == 403
+        && causes
+            .into_iter()
+            .any(|cause| cause.reason == "NamespaceTerminating")
+}
+
+/// Returns whether the server answered with a code.
+fn is_answered(error: &kube::Error, code: u16) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == code)
+}
+
 /// Returns how long a claim lasts by what its holder says.
 fn stated(spec: &LeaseSpec) -> Option<Duration> {
     let seconds = spec.lease_duration_seconds?;
@@ -144,12 +147,7 @@ pub async fn lead<T, W: Future<Output = T>>(
     fence: &Fence,
     work: impl FnOnce(Term) -> W,
 ) -> Option<T> {
-    let mut election = Election {
-        leases: Api::namespaced(client.clone(), &tenure.namespace),
-        tenure,
-        fence,
-        sight: None,
-    };
+    let mut election = Election::new(client, tenure, fence);
     let renewed = election.wait_for_it().await;
     tracing::info!(lease = tenure.lease, identity = tenure.identity, "leading");
     let (say_over, is_over) = watch::channel(false);
@@ -186,12 +184,26 @@ pub async fn lead<T, W: Future<Output = T>>(
 
 struct Election<'a> {
     leases: Api<Lease>,
+    namespaces: Api<Namespace>,
+    /// Whether it was told that the namespace can't be made: once is enough.
+    is_refusal_told: bool,
     tenure: &'a Tenure,
     fence: &'a Fence,
     sight: Option<Sight>,
 }
 
-impl Election<'_> {
+impl<'a> Election<'a> {
+    fn new(client: &kube::Client, tenure: &'a Tenure, fence: &'a Fence) -> Self {
+        Self {
+            leases: Api::namespaced(client.clone(), &tenure.namespace),
+            namespaces: Api::all(client.clone()),
+            is_refusal_told: false,
+            tenure,
+            fence,
+            sight: None,
+        }
+    }
+
     /// Waits until the Lease is held; returns when that was asked for.
     async fn wait_for_it(&mut self) -> Instant {
         // Who waits is told of each renewal, and at once when the Lease is given back.
@@ -200,10 +212,11 @@ impl Election<'_> {
         loop {
             let begun = Instant::now();
             // One that takes longer isn't worth much: the time that the Lease lasts is counted from here.
-            if timeout(self.tenure.renews_within, self.attempt()).await == Ok(true) {
-                return begun;
+            match timeout(self.tenure.renews_within, self.attempt()).await {
+                Ok(Attempt::Held) => return begun,
+                Ok(Attempt::NamespaceGoes) => tokio::time::sleep(NAMESPACE_LOOKED_AT_EVERY).await,
+                Ok(Attempt::NotHeld) | Err(_) => self.until_it_may_be_free(changes.as_mut()).await,
             }
-            self.until_it_may_be_free(changes.as_mut()).await;
         }
     }
 
@@ -217,14 +230,15 @@ impl Election<'_> {
             let given_up = renewed + tenure.renews_within;
             // A connection that leads nowhere must not use up all the time: the next try has another one.
             let this_try = given_up.min(begun + tenure.every);
-            if timeout_at(this_try, self.attempt()).await == Ok(true) {
-                renewed = begun;
-                pause = tenure.every;
-            } else if Instant::now() >= given_up || self.is_others() {
-                return;
-            } else {
-                pause = tenure.every / RETRIES_SOONER;
-            }
+            let tried = timeout_at(this_try, self.attempt()).await;
+            pause = match tried {
+                Ok(Attempt::Held) => {
+                    renewed = begun;
+                    tenure.every
+                }
+                _ if Instant::now() >= given_up || self.is_others() => return,
+                tried => pause_after_failure(tried.ok(), tenure.every),
+            };
         }
     }
 
@@ -262,8 +276,8 @@ impl Election<'_> {
             .then(|| sight.since + sight.lasts.unwrap_or(self.tenure.lasts))
     }
 
-    /// Tries to take or to renew the Lease; returns whether it is held now.
-    async fn attempt(&mut self) -> bool {
+    /// Tries to take or to renew the Lease.
+    async fn attempt(&mut self) -> Attempt {
         // Others count from when they see the renewal, which is later than this.
         let begun = Moment::now();
         match self.try_once().await {
@@ -271,12 +285,16 @@ impl Election<'_> {
                 let tenure = self.tenure;
                 self.fence
                     .open_until(begun.after(tenure.renews_within), tenure.settles_within());
-                true
+                Attempt::Held
             }
-            Ok(false) => false,
+            Ok(false) => Attempt::NotHeld,
             Err(fault) => {
                 tracing::debug!(lease = self.tenure.lease, %fault, "the lease can't be claimed");
-                false
+                if is_namespace_going(&fault) {
+                    Attempt::NamespaceGoes
+                } else {
+                    Attempt::NotHeld
+                }
             }
         }
     }
@@ -292,7 +310,7 @@ impl Election<'_> {
                 spec: Some(self.claimed(None)),
             };
             self.mark(&mut lease.metadata);
-            let made = self.leases.create(&PostParams::default(), &lease).await?;
+            let made = self.make(&lease).await?;
             self.see(&made);
             return Ok(true);
         };
@@ -314,6 +332,42 @@ impl Election<'_> {
             .await?;
         self.see(&written);
         Ok(true)
+    }
+
+    /// Makes the Lease, and before it the namespace if that is gone.
+    async fn make(&mut self, lease: &Lease) -> Result<Lease, kube::Error> {
+        let made = self.leases.create(&PostParams::default(), lease).await;
+        // Of what is about to be made, only the namespace can be missing.
+        if !self.tenure.makes_namespace || !made.as_ref().is_err_and(|error| is_answered(error, 404)) {
+            return made;
+        }
+        let name = &self.tenure.namespace;
+        let mut namespace = Namespace::default();
+        namespace.metadata.name = Some(name.clone());
+        let parameters = PostParams {
+            field_manager: Some(FIELD_MANAGER.to_owned()),
+            ..PostParams::default()
+        };
+        match self.namespaces.create(&parameters, &namespace).await {
+            Ok(_) => tracing::warn!(
+                namespace = name,
+                "the namespace was gone, and is made again: the lease that says who works is in it"
+            ),
+            // The holder of another Lease in it was faster.
+            Err(error) if is_answered(&error, 409) => {}
+            Err(error) => {
+                if !std::mem::replace(&mut self.is_refusal_told, true) {
+                    tracing::warn!(
+                        namespace = name,
+                        %error,
+                        "the namespace of the lease is gone and can't be made again, so nobody can work; make it with: \
+                         kubectl create namespace {name}"
+                    );
+                }
+                return Err(error);
+            }
+        }
+        self.leases.create(&PostParams::default(), lease).await
     }
 
     /// Has the Lease say what it says of its holder.

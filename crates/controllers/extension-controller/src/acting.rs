@@ -95,6 +95,32 @@ impl Actor<'_> {
                     })?;
                     self.object_set_written(changed);
                 }
+                Write::Restore(lost) => {
+                    self.make_secrets(&lost.secrets).await?;
+                    self.own_secrets(&lost.object_set).await.map_err(ActError::Own)?;
+                    tracing::warn!(
+                        revision = lost.object_set.name(),
+                        namespace = self.system_namespace,
+                        "the Secrets with its objects were gone, and are made again"
+                    );
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes Secrets that keep objects; those that are there hold the same, because their names follow from it.
+    async fn make_secrets(&self, wanted: &[Secret]) -> Result<(), ActError> {
+        let secrets: Api<Secret> = Api::namespaced(self.client.clone(), self.system_namespace);
+        for secret in wanted {
+            match secrets.create(&PostParams::default(), secret).await {
+                Err(fault) if !is_already_there(&fault) => {
+                    return Err(ActError::Secret {
+                        name: secret.metadata.name.clone().unwrap_or_default(),
+                        cause: fault,
+                    });
+                }
+                _ => {}
             }
         }
         Ok(())
@@ -152,18 +178,7 @@ impl Actor<'_> {
     ///
     /// If a Secret or the revision can't be made, or another one of that name is there.
     pub async fn create(&self, next: &NewRevision) -> Result<(), ActError> {
-        let secrets: Api<Secret> = Api::namespaced(self.client.clone(), self.system_namespace);
-        for secret in &next.secrets {
-            match secrets.create(&PostParams::default(), secret).await {
-                Err(fault) if !is_already_there(&fault) => {
-                    return Err(ActError::Secret {
-                        name: secret.metadata.name.clone().unwrap_or_default(),
-                        cause: fault,
-                    });
-                }
-                _ => {}
-            }
-        }
+        self.make_secrets(&next.secrets).await?;
         let name = next.object_set.name();
         // An answer that gets lost leaves a revision without its Secrets.
         self.index.secrets_are_owed_to(name);

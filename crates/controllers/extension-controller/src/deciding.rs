@@ -14,7 +14,7 @@ use crate::choosing::{Choice, Target, WaitsFor};
 use crate::failure::Failure;
 use crate::notice::Notice;
 use crate::preflight;
-use crate::revisions::{Change, Desired, NewRevision, newest_number, outdated};
+use crate::revisions::{Change, Desired, LostContent, NewRevision, newest_number, outdated};
 use crate::settings::{OnFailure, Settings};
 use crate::snapshot::{Content, NoContent, Snapshot};
 use crate::standing::{Bundle, Revision, Standing};
@@ -48,6 +48,8 @@ pub enum Write {
     Create(Box<NewRevision>),
     /// Fields of a revision are changed.
     Change(Box<ClusterObjectSet>),
+    /// Secrets of a revision are made again.
+    Restore(Box<LostContent>),
 }
 
 /// When to look again.
@@ -213,10 +215,15 @@ impl Deciding<'_> {
             }
         };
         match change {
-            Change::Nothing => self.as_it_is(status),
+            Change::Nothing => {
+                let mut plan = self.as_it_is(status);
+                plan.writes.extend(self.lost_content(&desired));
+                plan
+            }
             Change::InPlace(object_set) => {
                 let mut plan = self.as_it_is(status);
                 plan.writes.push(Write::Change(object_set));
+                plan.writes.extend(self.lost_content(&desired));
                 plan
             }
             Change::Next => {
@@ -236,6 +243,14 @@ impl Deciding<'_> {
                 }
             }
         }
+    }
+
+    /// Makes what the newest revision lacks of its content, which is what is desired.
+    fn lost_content(&self, desired: &Desired) -> Option<Write> {
+        let newest = self.snapshot.object_sets.last()?;
+        let lost = desired.lost_content(&self.snapshot.extension, newest, &self.snapshot.system_namespace);
+        // What was packed for the comparison a moment ago can be packed again.
+        lost.ok().flatten().map(Box::new).map(Write::Restore)
     }
 
     /// Makes a revision, and says that it is on its way.

@@ -348,6 +348,8 @@ async fn revisions_of(engine: &Engine, writes: Vec<Write>) -> Result<Vec<Planned
                 engine.preview_whole(&with_objects(*next)?).await?,
             ),
             Write::Change(set) => PlannedRevision::without_objects(set.name_any(), Action::Change),
+            // Neither the revision nor an object of it changes by that.
+            Write::Restore(_) => continue,
         });
     }
     Ok(revisions)

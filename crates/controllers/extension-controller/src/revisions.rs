@@ -5,13 +5,14 @@
 //!                                                                 └─ another: Secrets and the next revision
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::cluster_object_set::{
     ClusterObjectSetSpec, CollisionProtection, LifecycleState, ObjectReference, Phase,
 };
 use api::{ClusterExtension, ClusterObjectSet, keys};
+use apply::content::lacks_secrets;
 use apply::phases::phases_of;
 use apply::probes::default_probes;
 use apply::revision::conclusion::collides;
@@ -50,6 +51,15 @@ pub struct NewRevision {
     pub secrets: Vec<Secret>,
     /// The number of the revision that was the newest when this one was decided; 0 for none.
     pub follows: i64,
+}
+
+/// The Secrets of a revision that is there, to be made again: whoever deleted their namespace deleted them as well.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LostContent {
+    /// The revision, which refers to them.
+    pub object_set: ClusterObjectSet,
+    /// All of its Secrets, also those that are there.
+    pub secrets: Vec<Secret>,
 }
 
 /// What of the newest revision has to change.
@@ -217,6 +227,34 @@ impl Desired {
             secrets: packed.secrets,
             follows,
         })
+    }
+
+    /// Makes the Secrets of the newest revision again, which holds the same, where it says that they aren't there. None also where they
+    /// would be other ones than it refers to: then another baton packed them.
+    pub fn lost_content(
+        &self,
+        extension: &ClusterExtension,
+        newest: &ClusterObjectSet,
+        system_namespace: &str,
+    ) -> Result<Option<LostContent>, PackError> {
+        if !lacks_secrets(newest) {
+            return Ok(None);
+        }
+        let destination = Destination {
+            revision: newest.name(),
+            owner: extension.name(),
+            namespace: system_namespace,
+        };
+        let packed = pack(&self.phases, destination)?;
+        let made: BTreeSet<&ObjectReference> = packed.references.values().collect();
+        let entries = newest.spec.phases.iter().flat_map(|phase| &phase.objects);
+        let mut referred = entries.filter_map(|entry| entry.reference.as_ref());
+        Ok(referred
+            .all(|reference| made.contains(reference))
+            .then(|| LostContent {
+                object_set: newest.clone(),
+                secrets: packed.secrets.clone(),
+            }))
     }
 
     fn object_set(&self, extension: &ClusterExtension, number: i64, phases: Vec<Phase>) -> ClusterObjectSet {

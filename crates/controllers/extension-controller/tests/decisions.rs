@@ -1,6 +1,6 @@
 //! What is decided for an extension, as tables: no cluster, no clock.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::cluster_extension::{BundleMetadata, CatalogFilter, ClusterExtensionSpec, ExtensionSource};
@@ -310,6 +310,50 @@ fn at_rest_nothing_is_written() {
     again.snapshot.extension.status = plan.status.clone();
     again.snapshot.now = at("2026-11-17T12:00:00Z");
     assert_eq!(again.plan().status, plan.status, "the status stays as it is");
+}
+
+#[test]
+fn secrets_of_the_newest_revision_that_are_gone_are_made_again_without_another_revision() {
+    let says = |message: &'static str| {
+        World::new("1.0.0").installed("1.0.0").change_newest(|newest| {
+            let now = at("2026-11-16T12:00:00Z");
+            let statement = Statement::new("Progressing", ConditionStatus::True, "Retrying", message);
+            condition::set(&mut newest.status.conditions, statement, 1, now);
+        })
+    };
+    let lost = "converting to boxcutter revision: resolving ref in phase \"configuration\": getting Secret olmv1-system/a-1-x: \
+                secrets \"a-1-x\" not found";
+    let world = says(lost);
+    let plan = world.plan();
+    let [Write::Restore(restored)] = plan.writes.as_slice() else {
+        panic!("{:?}", plan.writes);
+    };
+    let newest = world.snapshot.object_sets.last().expect("a revision");
+    assert_eq!(restored.object_set, **newest);
+    let entries = newest.spec.phases.iter().flat_map(|phase| &phase.objects);
+    let referred: BTreeSet<&str> = entries
+        .filter_map(|entry| Some(entry.reference.as_ref()?.name.as_str()))
+        .collect();
+    let made = restored
+        .secrets
+        .iter()
+        .filter_map(|secret| secret.metadata.name.as_deref());
+    assert_eq!(made.collect::<BTreeSet<_>>(), referred);
+    // Whoever packed them otherwise made other Secrets, and these would not help.
+    let packed_otherwise = says(lost).change_newest(|newest| {
+        let entry = newest
+            .spec
+            .phases
+            .iter_mut()
+            .flat_map(|phase| &mut phase.objects)
+            .next();
+        entry
+            .and_then(|entry| entry.reference.as_mut())
+            .expect("a reference")
+            .name = "other".to_owned();
+    });
+    assert_eq!(packed_otherwise.plan().writes, []);
+    assert_eq!(says("it takes its time").plan().writes, []);
 }
 
 #[test]

@@ -241,6 +241,11 @@ pub(crate) fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
         .map_or_else(|| error.to_string(), system_reason)
 }
 
+/// Returns whether this process runs in a pod, which every kubelet tells its containers by this variable.
+pub(crate) fn is_in_pod() -> bool {
+    std::env::var_os("KUBERNETES_SERVICE_HOST").is_some()
+}
+
 /// Makes a namespace that isn't there; says whether it did.
 pub(crate) async fn make_namespace(client: &Client, name: &str) -> Result<bool, Failure> {
     let namespaces: Api<Namespace> = Api::all(client.clone());

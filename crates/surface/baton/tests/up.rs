@@ -1,5 +1,7 @@
 //! `baton up` as a user starts, uses, loses and stops it.
 
+#[path = "up/lost_namespace.rs"]
+mod lost_namespace;
 #[path = "up/registry.rs"]
 mod registry;
 #[expect(dead_code, reason = "the tests of the stage use the rest of it")]

@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -39,13 +40,26 @@ fn a_lease_is_taken_when_it_was_not_renewed_for_its_time() {
 #[derive(Clone)]
 struct Server {
     lease: Arc<Mutex<Option<Value>>>,
+    namespace: watch::Sender<Space>,
     may_answer: Arc<Semaphore>,
+}
+
+/// The namespace of the Lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Space {
+    There,
+    /// It is being deleted.
+    Going,
+    /// The same, and something was refused for it.
+    GoingAndTried,
+    Gone,
 }
 
 impl Server {
     fn new() -> Self {
         Self {
             lease: Arc::default(),
+            namespace: watch::Sender::new(Space::There),
             may_answer: Arc::new(Semaphore::new(0)),
         }
     }
@@ -65,8 +79,23 @@ impl Server {
             .query()
             .is_some_and(|query| query.contains("watch=true"));
         let about_leases = request.uri().path().contains("/leases");
+        let about_namespaces = request.uri().path() == "/api/v1/namespaces";
         let method = request.method().clone();
         let body = request.into_body().collect_bytes().await.unwrap_or_default();
+        if about_namespaces {
+            let made: Value = serde_json::from_slice(&body).unwrap_or_default();
+            let is_new = self.namespace.send_if_modified(|space| {
+                let is_new = *space == Space::Gone;
+                if is_new {
+                    *space = Space::There;
+                }
+                is_new
+            });
+            return match is_new {
+                true => said(StatusCode::CREATED, &made),
+                false => refused(StatusCode::CONFLICT, "AlreadyExists"),
+            };
+        }
         if !about_leases {
             self.may_answer.acquire().await.expect("never closed").forget();
             return said(StatusCode::OK, &json!({"metadata": {"name": "a"}}));
@@ -75,6 +104,7 @@ impl Server {
         let mut lease = self.lease.lock().unwrap_or_else(PoisonError::into_inner);
         match (method, &*lease) {
             _ if is_watch => refused(StatusCode::FORBIDDEN, "Forbidden"),
+            (Method::POST, None) if *self.namespace.borrow() != Space::There => self.refuse_to_make(),
             (Method::GET, None) => refused(StatusCode::NOT_FOUND, "NotFound"),
             (Method::GET, Some(lease)) => said(StatusCode::OK, lease),
             (Method::PUT, Some(lease))
@@ -84,6 +114,29 @@ impl Server {
             }
             _ => said(StatusCode::OK, lease.insert(renewed(sent))),
         }
+    }
+
+    /// What is said of making something in a namespace that isn't there, or not for long.
+    fn refuse_to_make(&self) -> Response<Body> {
+        if *self.namespace.borrow() == Space::Gone {
+            return refused(StatusCode::NOT_FOUND, "NotFound");
+        }
+        self.namespace.send_replace(Space::GoingAndTried);
+        let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+            "message": "it is being terminated", "reason": "Forbidden", "code": 403,
+            "details": {"causes": [{"reason": "NamespaceTerminating", "field": "metadata.namespace"}]}});
+        said(StatusCode::FORBIDDEN, &status)
+    }
+
+    /// Deletes the namespace with the Lease in it.
+    fn delete_namespace(&self) {
+        self.namespace.send_replace(Space::Going);
+        self.lease.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    async fn becomes(&self, space: Space) {
+        let mut seen = self.namespace.subscribe();
+        seen.wait_for(|seen| *seen == space).await.expect("it lives");
     }
 
     fn holder(&self) -> String {
@@ -262,4 +315,65 @@ async fn who_waits_says_for_whom() {
         seen = holder.wait_for(Option::is_some) => seen.ok().and_then(|seen| seen.clone()),
     };
     assert_eq!(seen.as_deref(), Some("another"));
+}
+
+#[tokio::test]
+async fn who_leads_goes_on_when_the_namespace_is_deleted_and_makes_it_again() {
+    let server = Server::new();
+    let (fence, client) = (Fence::closed(), server.client());
+    let tenure = Tenure {
+        makes_namespace: true,
+        ..tenure("me")
+    };
+    let led = lead(&client, &tenure, &fence, async |_| {
+        server.delete_namespace();
+        server.becomes(Space::GoingAndTried).await;
+        assert!(fence.is_open(), "what is under way goes on");
+        server.namespace.send_replace(Space::Gone);
+        server.becomes(Space::There).await;
+        while server.holder() != "me" {
+            tokio::task::yield_now().await;
+        }
+    });
+    // Losing the Lease would end the work before its end.
+    assert_eq!(led.await, Some(()));
+}
+
+#[tokio::test]
+async fn in_a_namespace_that_is_going_the_next_try_comes_within_a_second() {
+    let server = Server::new();
+    let tenure = Tenure {
+        makes_namespace: true,
+        every: Duration::from_secs(26),
+        ..tenure("me")
+    };
+    let fence = Fence::closed();
+    let mut election = Election::new(&server.client(), &tenure, &fence);
+    server.delete_namespace();
+    let tried = election.attempt().await;
+    assert_eq!(tried, Attempt::NamespaceGoes);
+    let second = Duration::from_secs(1);
+    let patient = Duration::from_millis(6_500);
+    for (every, tried, expected) in [
+        (tenure.every, Some(tried), second),
+        (tenure.every, Some(Attempt::NotHeld), patient),
+        (tenure.every, None, patient),
+        // Who is quicker than that stays so.
+        (second, Some(tried), Duration::from_millis(250)),
+    ] {
+        assert_eq!(pause_after_failure(tried, every), expected, "{tried:?} {every:?}");
+    }
+    server.namespace.send_replace(Space::Gone);
+    assert_eq!(election.attempt().await, Attempt::Held);
+    assert_eq!(server.holder(), "me");
+}
+
+#[tokio::test]
+async fn who_lives_in_a_namespace_does_not_make_it() {
+    let server = Server::new();
+    let (fence, client, tenure) = (Fence::closed(), server.client(), tenure("me"));
+    server.namespace.send_replace(Space::Gone);
+    let mut election = Election::new(&client, &tenure, &fence);
+    assert_eq!(election.attempt().await, Attempt::NotHeld);
+    assert_eq!(*server.namespace.borrow(), Space::Gone);
 }

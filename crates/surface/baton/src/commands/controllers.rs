@@ -10,6 +10,7 @@ use api::keys;
 use catalog_controller::pull_secrets::GlobalSecrets;
 use clap::{Args, ValueEnum};
 use deploy::component::Component;
+use duty::leader::Tenure;
 use extension_controller::bundles::Certificates;
 use extension_controller::controller;
 use image::policy::PolicySource;
@@ -17,7 +18,7 @@ use resolve::resolution::BrokenCatalogs;
 use tokio::sync::watch;
 
 use self::classic::ClassicFlags;
-use crate::cluster::ClusterAccess;
+use crate::cluster::{self, ClusterAccess};
 use crate::data_format;
 use crate::failure::Failure;
 use crate::images::{ImageFlags, Images};
@@ -148,11 +149,15 @@ impl Controllers {
         let mut tls = self.tls.acceptor()?;
         let connection = self.access.connection().await?;
         let client = connection.client.clone();
-        let tenure = tenure::of(
-            &self.system_namespace,
-            controller::LEASE,
-            Duration::from_secs(self.lease_duration),
-        );
+        let tenure = Tenure {
+            // A pod goes with its namespace, and comes back with the Deployment of whoever installs it again.
+            makes_namespace: !cluster::is_in_pod(),
+            ..tenure::of(
+                &self.system_namespace,
+                controller::LEASE,
+                Duration::from_secs(self.lease_duration),
+            )
+        };
         let classic = if self.has(Duty::Subscriptions) {
             self.classic.options(&self.access).await?
         } else {

@@ -2,6 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use ::console::Token;
 use api::keys;
@@ -33,6 +34,10 @@ use crate::served_router::ServedRouter;
 const IDENTITY: &str = "baton-up";
 
 /// The names of the Service that catalogs have in a cluster, for programs that were told them.
+/// How often the Leases are renewed. A renewal finds out that the namespace with the Leases was deleted, and half a minute after that
+/// everything is to be as before; deleting a namespace takes a part of it.
+const LEASES_RENEWED_EVERY: Duration = Duration::from_secs(10);
+
 const CATALOG_SERVICE: [&str; 3] = [
     "catalogd-service.olmv1-system",
     "catalogd-service.olmv1-system.svc",
@@ -150,7 +155,11 @@ impl Running {
             stopped.clone(),
         );
         let controllers = tokio::spawn(async move {
-            let tenure = Tenure::new(keys::SYSTEM_NAMESPACE, controller::LEASE, IDENTITY);
+            let tenure = Tenure {
+                makes_namespace: true,
+                every: LEASES_RENEWED_EVERY,
+                ..Tenure::new(keys::SYSTEM_NAMESPACE, controller::LEASE, IDENTITY)
+            };
             Box::pin(controllers.run(&tenure, &stopped)).await;
         });
         Ok(Self {
