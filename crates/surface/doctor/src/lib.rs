@@ -11,6 +11,7 @@
 //! - [`rules`]: one module for each subject, from a picture to findings
 //! - [`report`]: findings with their consequences, root causes first
 //! - [`redaction`]: objects and texts without passwords, tokens and keys
+//! - [`leadership`]: who of several controllers works, in a line for each
 //! - [`logs`]: whose logs an archive holds
 //! - [`archive`]: files within limits, the same bytes for the same files
 
@@ -18,6 +19,7 @@ pub mod archive;
 mod conditions;
 pub mod finding;
 mod kinds;
+pub mod leadership;
 pub mod logs;
 mod moment;
 pub mod picture;

@@ -10,6 +10,7 @@ use apply::object::{label, text};
 use chart::release::SECRET_TYPE;
 use classic::keys;
 use classic::kind::Naming;
+use deploy::component::Component;
 use helm_operator::roster;
 use install_plan::source::is_healthy;
 use release::readiness::{self, Readiness};
@@ -174,6 +175,25 @@ pub fn first(namespace: Option<&str>) -> Vec<Question> {
             questions.push(Question::of(kinds::NAMESPACE).named(namespace));
         }
     }
+    questions
+}
+
+/// Returns the lists that say who leads, and whether anybody is missed where nobody does.
+pub fn of_leaders() -> Vec<Question> {
+    let mut questions: Vec<Question> = Component::ALL
+        .iter()
+        .map(|component| Question::of(kinds::LEASE).named(component.lease()))
+        .collect();
+    let work = [
+        kinds::CLUSTER_CATALOG,
+        kinds::CLUSTER_EXTENSION,
+        kinds::CLUSTER_OBJECT_SET,
+        kinds::CATALOG_SOURCE,
+        kinds::SUBSCRIPTION,
+        kinds::NAMESPACE,
+    ];
+    questions.extend(work.map(|kind| Question::of(kind).metadata_only()));
+    questions.push(Question::of(kinds::DEPLOYMENT).labelled(UPSTREAM_CLASSIC));
     questions
 }
 

@@ -1,7 +1,10 @@
 //! `baton status`: extensions as trees, down to the objects, with what each waits for.
 
+use std::io::Write as _;
+
 use api::{ClusterExtension, ClusterObjectSet};
 use clap::Args;
+use doctor::{leadership, question};
 use extension_controller::tree::{ExtensionTree, TreeError, TreeReader};
 use futures_util::{Stream, StreamExt as _};
 use kube::api::Api;
@@ -9,6 +12,7 @@ use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Client, ResourceExt as _};
 
 use crate::cluster::{ClusterAccess, refused};
+use crate::cluster_picture;
 use crate::commands::up;
 use crate::extensions::{Extensions, drawing, is_rolled_out};
 use crate::failure::Failure;
@@ -23,7 +27,7 @@ pub(crate) struct Status {
     /// The extension; without it, all
     #[arg(value_name = "EXTENSION")]
     name: Option<String>,
-    /// Show every object, not only those that something waits for
+    /// Show every object, not only those that something waits for; without an extension, also who leads
     #[arg(short, long)]
     all: bool,
     /// Show archived revisions too
@@ -51,8 +55,32 @@ impl Status {
                 terminal.print(format!("{}\n", up::told(&up)).as_bytes())?;
             }
             let client = self.access.connect().await?;
-            self.draw(&client, terminal).await
+            if self.watch {
+                // What follows may have no end.
+                self.tell_who_leads(&client, terminal).await?;
+                return self.draw(&client, terminal).await;
+            }
+            self.draw(&client, terminal).await?;
+            self.tell_who_leads(&client, terminal).await
         })
+    }
+
+    /// Says where nobody looks after what is there, and why; where everything is asked for, also who leads.
+    async fn tell_who_leads(&self, client: &Client, terminal: &mut Terminal) -> Result<(), Failure> {
+        let picture = cluster_picture::ask(client, question::of_leaders()).await;
+        let told = leadership::tell(&picture);
+        for missed in told.iter().filter(|told| told.is_missed) {
+            terminal.remark(format!("warning: {}", missed.words));
+        }
+        if !self.all || self.name.is_some() || self.output.is_for_programs() {
+            return Ok(());
+        }
+        let others = told.iter().filter(|told| !told.is_missed);
+        let mut lines = Vec::new();
+        for told in others {
+            writeln!(lines, "{}", told.words)?;
+        }
+        terminal.print(&lines)
     }
 
     /// Draws the trees: once, or until nothing in them waits for anything.

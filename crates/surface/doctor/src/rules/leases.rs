@@ -105,7 +105,8 @@ pub fn look(picture: &Picture) -> Vec<Finding> {
     findings
 }
 
-fn component_at_work(picture: &Picture, component: Component) -> Option<Finding> {
+/// Tells where nobody does the work of a component.
+pub(crate) fn component_at_work(picture: &Picture, component: Component) -> Option<Finding> {
     if works(picture, component) || does_upstream_work(picture, component) {
         return None;
     }
@@ -116,11 +117,7 @@ fn component_at_work(picture: &Picture, component: Component) -> Option<Finding>
     let work = work(picture, component);
     let lease = of_component(picture, component).next();
     let severity = if work == 0 { Note } else { Broken };
-    let awaited = match component {
-        Component::Catalogs => "ClusterCatalogs",
-        Component::Extensions => "ClusterExtensions",
-        Component::Subscriptions => "Subscriptions and CatalogSources",
-    };
+    let awaited = awaited(component);
     let finding = match lease {
         Some(lease) => Finding::new(severity, "controller-silent", lease)
             .at("spec.renewTime")
@@ -134,11 +131,19 @@ fn component_at_work(picture: &Picture, component: Component) -> Option<Finding>
                 ),
             }),
         // Where nothing is to be done, nobody is missed.
-        None if work == 0 || !picture.has_seen_all(kinds::LEASE, &expected(component).namespace) => return None,
-        None => Finding::about(severity, "controller-missing", expected(component))
-            .because(format!(
-                "there is no such Lease: nobody has ever looked after {awaited} ({work} there)"
-            )),
+        None if work == 0 || !is_known_to_be_missing(picture, component) => return None,
+        None => {
+            let expected = expected(component);
+            let cause = if picture.is_absent(kinds::NAMESPACE, "", &expected.namespace) {
+                format!(
+                    "there is no namespace {}, which it would be in: nobody looks after {awaited} ({work} there)",
+                    expected.namespace
+                )
+            } else {
+                format!("there is no such Lease: nobody has ever looked after {awaited} ({work} there)")
+            };
+            Finding::about(severity, "controller-missing", expected).because(cause)
+        }
     };
     let deployments = picture
         .all(kinds::DEPLOYMENT)
@@ -152,6 +157,22 @@ fn component_at_work(picture: &Picture, component: Component) -> Option<Finding>
             )
             .suspecting(deployments),
     )
+}
+
+/// What a component looks after, for people.
+pub(crate) fn awaited(component: Component) -> &'static str {
+    match component {
+        Component::Catalogs => "ClusterCatalogs",
+        Component::Extensions => "ClusterExtensions",
+        Component::Subscriptions => "Subscriptions and CatalogSources",
+    }
+}
+
+/// Returns whether the Lease of a component was looked for in vain.
+pub(crate) fn is_known_to_be_missing(picture: &Picture, component: Component) -> bool {
+    let expected = expected(component);
+    of_component(picture, component).next().is_none()
+        && picture.is_absent(kinds::LEASE, &expected.namespace, &expected.name)
 }
 
 /// How many objects wait for a component.
@@ -168,7 +189,7 @@ fn work(picture: &Picture, component: Component) -> usize {
 }
 
 /// Returns whether upstream's OLM v0 runs, which holds no Lease.
-fn does_upstream_work(picture: &Picture, component: Component) -> bool {
+pub(crate) fn does_upstream_work(picture: &Picture, component: Component) -> bool {
     component == Component::Subscriptions && super::two_olms::upstream(picture, component).next().is_some()
 }
 
@@ -231,9 +252,18 @@ mod tests {
                 &[][..],
             ),
             (
-                vec![extension()],
+                vec![
+                    extension(),
+                    object("v1", "Namespace", "", "olmv1-system", json!({})),
+                ],
                 &[
                     "broken controller-missing Lease olmv1-system/9c4404e7.operatorframework.io: there is no such Lease: nobody has ever looked after ClusterExtensions (1 there)",
+                ][..],
+            ),
+            (
+                vec![extension()],
+                &[
+                    "broken controller-missing Lease olmv1-system/9c4404e7.operatorframework.io: there is no namespace olmv1-system, which it would be in: nobody looks after ClusterExtensions (1 there)",
                 ][..],
             ),
             (
