@@ -71,7 +71,7 @@ pub struct Serving {
     address: SocketAddr,
     kubeconfig: String,
     stop: watch::Sender<bool>,
-    accepting: Option<JoinHandle<()>>,
+    accepting: JoinHandle<()>,
 }
 
 impl Stage {
@@ -120,7 +120,7 @@ impl Stage {
             address,
             kubeconfig,
             stop,
-            accepting: Some(accepting),
+            accepting,
         })
     }
 }
@@ -150,17 +150,14 @@ impl Serving {
     /// quiet.
     pub async fn stop(mut self) {
         let _ = self.stop.send(true);
-        if let Some(accepting) = self.accepting.take() {
-            let _ = accepting.await;
-        }
+        // Kept in place: who doesn't wait for the end drops this, which ends the serving at once.
+        let _ = (&mut self.accepting).await;
     }
 }
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        if let Some(accepting) = &self.accepting {
-            accepting.abort();
-        }
+        self.accepting.abort();
     }
 }
 

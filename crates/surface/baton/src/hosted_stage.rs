@@ -23,6 +23,11 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::failure::Failure;
 use crate::listening;
 use crate::own_registry;
+use crate::terminal::Terminal;
+
+/// How long all that uses the cluster may take to end, one after the other: controllers, requests, pushes. Whoever stops a server
+/// expects it to be gone within five seconds; the last one is for closing the store, and for the end of the process.
+const USERS_END_WITHIN: Duration = Duration::from_secs(4);
 
 /// How the cluster of a command behaves.
 #[derive(Args)]
@@ -76,6 +81,16 @@ pub(crate) async fn start(
     })
     .await
     .map_err(|error| Failure::new(error.to_string()))
+}
+
+/// Ends what uses the cluster, which is `users`, and then the cluster: every write that was acknowledged is kept. What takes too long is
+/// broken off; it is told then.
+pub(crate) async fn stop(stage: Stage, users: impl Future<Output = ()>, terminal: &mut Terminal) {
+    if tokio::time::timeout(USERS_END_WITHIN, users).await.is_err() {
+        let seconds = USERS_END_WITHIN.as_secs();
+        terminal.remark(format!("what still ran after {seconds} s is broken off"));
+    }
+    stage.stop().await;
 }
 
 /// Serves the cluster at an address that `flag` gave.

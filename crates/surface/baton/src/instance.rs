@@ -148,9 +148,16 @@ impl Claim {
     }
 }
 
+impl Claim {
+    /// Takes back what was told to others: the process is about to end.
+    pub(crate) fn forget_record(&self) {
+        let _ = fs::remove_file(self.folder.join(RECORD));
+    }
+}
+
 impl Drop for Claim {
     fn drop(&mut self) {
-        let _ = fs::remove_file(self.folder.join(RECORD));
+        self.forget_record();
         // Closing the file is not enough while a process that is just being started still has a copy of it.
         let _ = self.lock.unlock();
     }

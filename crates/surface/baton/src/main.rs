@@ -46,6 +46,7 @@ mod runtime;
 mod served_router;
 mod sources;
 mod startup_code;
+mod stop_signals;
 mod subscriptions;
 mod telemetry;
 mod tenure;

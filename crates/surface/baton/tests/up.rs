@@ -7,18 +7,17 @@ mod registry;
 #[expect(dead_code, reason = "the tests of the stage use the rest of it")]
 #[path = "stage/running.rs"]
 mod running;
+#[path = "up/stopping.rs"]
+mod stopping;
 #[expect(dead_code, reason = "the other test programs use the rest of it")]
 mod world;
 
 use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use regex::Regex;
 use running::{answer, client, kubeconfig};
 use serde_json::{Value, json};
@@ -355,36 +354,6 @@ fn other_machines_are_kept_out_unless_told() {
         );
         assert!(world.files().is_empty(), "nothing is made");
     }
-}
-
-#[test]
-fn a_second_interrupt_ends_it_at_once() {
-    let world = World::new();
-    let up = Up::start(&world, &["--in-memory"]);
-    // Somebody pushes, and takes long: a clean end waits for that.
-    let registry = up.place("registry").trim_start_matches("http://").to_owned();
-    let record: Value = serde_json::from_str(&read(&world, &format!("{FOLDER}/up.json"))).expect("a record");
-    let password = record["registryPassword"].as_str().expect("a password");
-    let login = STANDARD.encode(format!("baton:{password}"));
-    let mut slow = TcpStream::connect(&registry).expect("a connection");
-    let head = format!(
-        "PUT /v2/a/manifests/b HTTP/1.1\r\nHost: {registry}\r\nAuthorization: Basic {login}\r\nExpect: 100-continue\r\n\
-         Content-Type: application/vnd.oci.image.manifest.v1+json\r\nContent-Length: 1000\r\n\r\n"
-    );
-    slow.write_all(head.as_bytes()).expect("a request");
-    // Said when the registry begins to read what is pushed.
-    let mut go_on = [0; b"HTTP/1.1 100 Continue".len()];
-    slow.read_exact(&mut go_on).expect("an answer");
-    assert_eq!(text(&go_on), "HTTP/1.1 100 Continue");
-    slow.write_all(b"{").expect("a beginning");
-    up.signal("-INT");
-    until("a remark is waited for", || {
-        read(&world, "up.log").contains("stopping\n")
-    });
-    up.signal("-INT");
-    assert_eq!(up.end(), Some(130));
-    assert!(read(&world, "up.log").contains("stopping at once\n"));
-    assert!(!world.path(&format!("{FOLDER}/up.json")).exists());
 }
 
 /// The processes of pods of a world: each carries the folder that its image lies in.

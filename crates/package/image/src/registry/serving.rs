@@ -94,7 +94,7 @@ pub struct Serving {
     is_tls: bool,
     registry: Registry,
     stop: watch::Sender<bool>,
-    accepting: Option<JoinHandle<()>>,
+    accepting: JoinHandle<()>,
 }
 
 impl Serving {
@@ -121,7 +121,7 @@ impl Serving {
             is_tls,
             registry,
             stop,
-            accepting: Some(accepting),
+            accepting,
         })
     }
 
@@ -144,17 +144,14 @@ impl Serving {
     /// Takes no more connections, lets running requests end for a few seconds, and returns when all is quiet.
     pub async fn stop(mut self) {
         let _ = self.stop.send(true);
-        if let Some(accepting) = self.accepting.take() {
-            let _ = accepting.await;
-        }
+        // Kept in place: who doesn't wait for the end drops this, which ends the serving at once.
+        let _ = (&mut self.accepting).await;
     }
 }
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        if let Some(accepting) = &self.accepting {
-            accepting.abort();
-        }
+        self.accepting.abort();
     }
 }
 

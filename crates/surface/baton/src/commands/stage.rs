@@ -6,7 +6,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use stage::server::ServeOptions;
+use image::registry::Serving as ServedRegistry;
+use stage::server::{ServeOptions, Serving as ServedApi};
 
 use crate::data_format;
 use crate::failure::Failure;
@@ -14,6 +15,7 @@ use crate::hosted_stage;
 use crate::kubeconfig;
 use crate::listening;
 use crate::runtime;
+use crate::stop_signals::StopSignals;
 use crate::terminal::Terminal;
 
 /// Serves a Kubernetes API on this machine until it is stopped.
@@ -56,27 +58,26 @@ impl Stage {
         }
         let _used = self.data_dir.as_deref().map(data_format::open).transpose()?;
         hosted_stage::allow_many_files();
-        runtime::block_on(self.serve(&kubeconfig, terminal))
+        runtime::block_on_server(self.serve(&kubeconfig, terminal))
     }
 
     async fn serve(self, kubeconfig: &Path, terminal: &mut Terminal) -> Result<(), Failure> {
         // Listening for signals first: who reads the lines below may stop the server at once.
-        let stop = runtime::stop_signal()?;
-        let built_pods::BuiltPods { images, registry } = self
-            .built_pods
-            .open(self.data_dir.as_deref(), &self.tls_san)
-            .await?;
+        let signals = StopSignals::listen()?;
         let _outlived = hosted_stage::outlive_file_limits();
-        let stage = hosted_stage::start(self.data_dir.clone(), images, &self.cluster_flags).await?;
-        let options = ServeOptions {
-            allow_remote: self.allow_remote,
-            names: self.tls_san,
+        let data_dir = self.data_dir.clone();
+        let Served {
+            stage,
+            serving,
+            registry,
+        } = tokio::select! {
+            served = self.start() => served?,
+            () = signals.asked() => return Ok(()),
         };
-        let serving = hosted_stage::serve(&stage, self.listen, "--listen", &options).await?;
         serving
             .write_kubeconfig(kubeconfig)
             .map_err(|error| Failure::new(error.to_string()))?;
-        let kept = match &self.data_dir {
+        let kept = match &data_dir {
             Some(folder) => format!("keeps everything in {}", folder.display()),
             None => "keeps everything in memory".to_owned(),
         };
@@ -86,20 +87,49 @@ impl Stage {
             kubeconfig.display()
         ));
         if let Some(registry) = &registry {
-            let folder = self.data_dir.as_deref().unwrap_or(Path::new(".")).display();
+            let folder = data_dir.as_deref().unwrap_or(Path::new(".")).display();
             terminal.remark(format!(
                 "registry at {}; to push there: baton login {} --data-dir {folder}",
                 registry.url(),
                 stage::server::local(registry.address())
             ));
         }
-        stop.await;
+        signals.asked().await;
         terminal.remark("stopping");
-        serving.stop().await;
-        stage.stop().await;
-        if let Some(registry) = registry {
-            registry.stop().await;
-        }
+        let users = async move {
+            let registry = async {
+                if let Some(registry) = registry {
+                    registry.stop().await;
+                }
+            };
+            tokio::join!(serving.stop(), registry);
+        };
+        hosted_stage::stop(stage, users, terminal).await;
         Ok(())
     }
+
+    async fn start(self) -> Result<Served, Failure> {
+        let built_pods::BuiltPods { images, registry } = self
+            .built_pods
+            .open(self.data_dir.as_deref(), &self.tls_san)
+            .await?;
+        let stage = hosted_stage::start(self.data_dir, images, &self.cluster_flags).await?;
+        let options = ServeOptions {
+            allow_remote: self.allow_remote,
+            names: self.tls_san,
+        };
+        let serving = hosted_stage::serve(&stage, self.listen, "--listen", &options).await?;
+        Ok(Served {
+            stage,
+            serving,
+            registry,
+        })
+    }
+}
+
+/// What runs until it is stopped.
+struct Served {
+    stage: stage::Stage,
+    serving: ServedApi,
+    registry: Option<ServedRegistry>,
 }

@@ -8,6 +8,7 @@ mod page;
 mod running;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -26,11 +27,9 @@ use crate::instance::{Claim, Record};
 use crate::kubeconfig;
 use crate::logging::LogLevel;
 use crate::own_registry;
-use crate::runtime::{self, StopSignals};
+use crate::runtime;
+use crate::stop_signals::StopSignals;
 use crate::terminal::Terminal;
-
-/// The exit code with which shells report a program that Ctrl-C ended.
-const INTERRUPTED: i32 = 130;
 
 /// Runs a cluster with a registry, the controllers of OLM and a console on this machine, until it is stopped.
 #[derive(Args)]
@@ -75,7 +74,7 @@ impl Up {
             .transpose()?;
         hosted_stage::allow_many_files();
         self.log_level.start();
-        runtime::block_on(self.work(claim, &folder, &kubeconfig, begun, terminal))
+        runtime::block_on_server(self.work(claim, &folder, &kubeconfig, begun, terminal))
     }
 
     async fn work(
@@ -87,13 +86,25 @@ impl Up {
         terminal: &mut Terminal,
     ) -> Result<(), Failure> {
         // Listening for signals first: who reads the page may stop everything at once.
-        let mut signals = StopSignals::listen()?;
+        let signals = StopSignals::listen()?;
+        let claim = Arc::new(claim);
         let _outlived = hosted_stage::outlive_file_limits();
         let temporary = self
             .in_memory
             .then(|| tempfile::Builder::new().prefix("baton-up-").tempdir())
             .transpose()
             .map_err(|error| Failure::new(format!("cannot make a temporary folder: {error}")))?;
+        signals.before_ending_at_once({
+            let claim = Arc::clone(&claim);
+            let gone = temporary.as_ref().map(|temporary| temporary.path().to_owned());
+            let kubeconfig = self.in_memory.then(|| kubeconfig.to_owned());
+            move || {
+                claim.forget_record();
+                // What can't be removed is left where the system clears up.
+                let _ = gone.map(std::fs::remove_dir_all);
+                let _ = kubeconfig.map(std::fs::remove_file);
+            }
+        });
         let files = temporary.as_ref().map_or(folder, tempfile::TempDir::path);
         let starting = Running::start(Plan {
             cluster: (!self.in_memory).then(|| folder.join("cluster")),
@@ -107,22 +118,14 @@ impl Up {
         });
         let running = tokio::select! {
             started = starting => started?,
-            () = signals.next() => return Ok(()),
+            () = signals.asked() => return Ok(()),
         };
         let told = self.tell(&claim, &running, folder, kubeconfig, begun, terminal);
         if told.is_ok() {
-            self.wait(&running, &mut signals, terminal).await;
+            self.wait(&running, &signals, terminal).await;
             terminal.remark("stopping");
         }
-        tokio::select! {
-            () = running.stop() => {}
-            () = signals.next() => {
-                terminal.remark("stopping at once");
-                // Nothing stored is lost by that: the store is whole after every write.
-                drop((claim, temporary));
-                std::process::exit(INTERRUPTED);
-            }
-        }
+        running.stop(terminal).await;
         if self.in_memory {
             // It leads nowhere any more.
             let _ = std::fs::remove_file(kubeconfig);
@@ -175,17 +178,17 @@ impl Up {
     }
 
     /// Waits until it is asked to stop; the demonstration goes on meanwhile.
-    async fn wait(&self, running: &Running, signals: &mut StopSignals, terminal: &mut Terminal) {
+    async fn wait(&self, running: &Running, signals: &StopSignals, terminal: &mut Terminal) {
         if self.demo {
             let shown = tokio::select! {
                 shown = demo::show(running, terminal) => shown,
-                () = signals.next() => return,
+                () = signals.asked() => return,
             };
             if let Err(failure) = shown {
                 terminal.remark(format!("Error: the demonstration stopped: {}", failure.text()));
             }
         }
-        signals.next().await;
+        signals.asked().await;
     }
 }
 

@@ -6,6 +6,7 @@ mod kills;
 mod pods;
 mod refusals;
 mod running;
+mod stopping;
 mod watchers;
 #[expect(dead_code, reason = "the other test programs use the rest of it")]
 #[path = "../world/mod.rs"]

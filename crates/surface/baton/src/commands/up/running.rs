@@ -28,16 +28,17 @@ use crate::hosted_stage::{self, ClusterFlags};
 use crate::images::Images;
 use crate::olm::{self, ClassicOptions, Extent, MetricsPlace, Olm, PackagePlace};
 use crate::served_router::ServedRouter;
+use crate::terminal::Terminal;
 
 /// Who looks after extensions here. The same at every start, so that the Lease of one that was killed needn't run out: the
 /// folder's lock lets only one live.
 const IDENTITY: &str = "baton-up";
 
-/// The names of the Service that catalogs have in a cluster, for programs that were told them.
 /// How often the Leases are renewed. A renewal finds out that the namespace with the Leases was deleted, and half a minute after that
 /// everything is to be as before; deleting a namespace takes a part of it.
 const LEASES_RENEWED_EVERY: Duration = Duration::from_secs(10);
 
+/// The names of the Service that catalogs have in a cluster, for programs that were told them.
 const CATALOG_SERVICE: [&str; 3] = [
     "catalogd-service.olmv1-system",
     "catalogd-service.olmv1-system.svc",
@@ -190,14 +191,28 @@ impl Running {
     }
 
     /// Ends what uses the cluster, then the cluster.
-    pub(super) async fn stop(self) {
-        self.say_stop.send_replace(true);
-        // A controller that panicked has ended as well.
-        let _ = self.controllers.await;
-        self.following.abort();
-        tokio::join!(self.console.stop(), self.catalogs.stop(), self.api.stop());
-        self.stage.stop().await;
-        self.registry.stop().await;
+    pub(super) async fn stop(self, terminal: &mut Terminal) {
+        let Self {
+            api,
+            registry,
+            catalogs,
+            console,
+            following,
+            controllers,
+            say_stop,
+            stage,
+            ..
+        } = self;
+        say_stop.send_replace(true);
+        let breaking_off = controllers.abort_handle();
+        let users = async move {
+            // A controller that panicked has ended as well.
+            let _ = controllers.await;
+            following.abort();
+            tokio::join!(console.stop(), catalogs.stop(), api.stop(), registry.stop());
+        };
+        hosted_stage::stop(stage, users, terminal).await;
+        breaking_off.abort();
     }
 }
 
