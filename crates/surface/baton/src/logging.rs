@@ -3,8 +3,15 @@
 use std::io::IsTerminal as _;
 
 use clap::{Args, ValueEnum};
+use tracing::{Level, Metadata};
 use tracing_subscriber::Layer;
+use tracing_subscriber::filter::{FilterFn, filter_fn};
+use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+/// Where the library that talks to clusters tells of certificates.
+const CERTIFICATES: &str = "kube_client::client::tls";
 
 /// How much is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -47,13 +54,27 @@ impl LogLevel {
 
     /// Starts telling; once in a process.
     pub(crate) fn start(self) {
-        tracing_subscriber::fmt()
-            .with_max_level(self.level())
+        let lines = tracing_subscriber::fmt::layer()
             .with_writer(std::io::stderr)
             .with_ansi(std::io::stderr().is_terminal())
-            .with_target(false)
+            .with_target(false);
+        tracing_subscriber::registry()
+            .with(lines.with_filter(up_to(self.level())))
             .init();
     }
+}
+
+/// Lets everything up to a level into a log but what would be in it again and again.
+pub(crate) fn up_to(level: Level) -> FilterFn<impl Fn(&Metadata<'_>) -> bool> {
+    let is_told = move |metadata: &Metadata<'_>| *metadata.level() <= level && !is_repeated(metadata);
+    filter_fn(is_told).with_max_level_hint(level)
+}
+
+/// Whether something is told at each handshake with a server whose certificate isn't checked. It is told once, with the server, where
+/// the way to it is made.
+pub(crate) fn is_repeated(metadata: &Metadata<'_>) -> bool {
+    // Of what is told there, it alone has nothing but its words.
+    metadata.target().starts_with(CERTIFICATES) && metadata.is_event() && metadata.fields().len() == 1
 }
 
 impl LogFlags {

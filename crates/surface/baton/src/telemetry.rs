@@ -26,7 +26,7 @@ use self::profile::Profiler;
 use self::traces::Traces;
 use crate::failure::Failure;
 use crate::listening;
-use crate::logging::LogFlags;
+use crate::logging::{self, LogFlags};
 use crate::served_router::ServedRouter;
 
 /// The target of spans of work: what is traced and profiled, and isn't repeated in every line of the log.
@@ -145,13 +145,14 @@ fn is_work(metadata: &Metadata<'_>) -> bool {
 
 /// Whether something is part of traces: work, and what went wrong meanwhile.
 fn is_traced(metadata: &Metadata<'_>) -> bool {
-    is_work(metadata) || metadata.is_event() && *metadata.level() <= Level::WARN
+    is_work(metadata)
+        || metadata.is_event() && *metadata.level() <= Level::WARN && !logging::is_repeated(metadata)
 }
 
-/// Lets the log have everything up to a level but spans of work.
+/// Lets the log have everything up to a level but spans of work, and what it would have again and again.
 fn is_logged(level: Level) -> FilterFn<impl Fn(&Metadata<'_>) -> bool> {
     up_to(level, move |metadata| {
-        *metadata.level() <= level && !is_work(metadata)
+        *metadata.level() <= level && !is_work(metadata) && !logging::is_repeated(metadata)
     })
 }
 

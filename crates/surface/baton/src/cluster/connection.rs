@@ -45,6 +45,13 @@ impl Connection {
     /// Makes a client; nothing is sent yet.
     pub(super) fn new(config: Config) -> Result<Self, Failure> {
         let client = client(&config, Sockets::default())?;
+        if config.accept_invalid_certs {
+            tracing::warn!(
+                server = %config.cluster_url,
+                "the certificate of the API server isn't checked, because the kubeconfig says insecure-skip-tls-verify: whoever is \
+                 on the way can read and change everything; give it certificate-authority-data in place of that"
+            );
+        }
         Ok(Self { config, client })
     }
 
@@ -252,11 +259,15 @@ impl<S: Write + Unpin> Write for FencedSocket<S> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Mutex};
+
     use duty::fence::Moment;
     use k8s_openapi::api::core::v1::ConfigMap;
     use kube::api::{Api, PostParams};
     use tokio::io::AsyncReadExt as _;
     use tokio::net::TcpListener;
+    use tracing_subscriber::Layer;
+    use tracing_subscriber::layer::{Context as LayerContext, SubscriberExt as _};
 
     use super::*;
 
@@ -287,6 +298,68 @@ mod tests {
         let mut rest = Vec::new();
         taken.read_to_end(&mut rest).await.ok();
         assert!(rest.len() < 64 << 20, "everything was sent");
+    }
+
+    /// Keeps what is told.
+    #[derive(Clone, Default)]
+    struct Told(Arc<Mutex<Vec<String>>>);
+
+    impl<S: tracing::Subscriber> Layer<S> for Told {
+        fn on_event(&self, event: &tracing::Event<'_>, _: LayerContext<'_, S>) {
+            let mut words = String::new();
+            event.record(
+                &mut |field: &tracing::field::Field, value: &dyn std::fmt::Debug| {
+                    if field.name() == "message" {
+                        words = format!("{value:?}");
+                    }
+                },
+            );
+            self.0.lock().expect("no panic").push(words);
+        }
+    }
+
+    #[tokio::test]
+    async fn that_a_certificate_is_not_checked_is_told_once_and_not_at_each_handshake() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let certified = rcgen::generate_simple_self_signed(["elsewhere".to_owned()]).expect("a certificate");
+        let key = rustls::pki_types::PrivatePkcs8KeyDer::from(certified.signing_key.serialize_der());
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let server = rustls::ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .expect("versions")
+            .with_no_client_auth()
+            .with_single_cert(vec![certified.cert.der().clone()], key.into())
+            .expect("an identity");
+        let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(server));
+        let told = Told::default();
+        let log = tracing_subscriber::registry().with(
+            told.clone()
+                .with_filter(crate::logging::up_to(tracing::Level::INFO)),
+        );
+        let _telling = tracing::subscriber::set_default(log);
+        let mut config = Config::new(format!("https://{address}").parse().expect("an address"));
+        config.accept_invalid_certs = true;
+        config.default_retry = false;
+        let connection = Connection::new(config).expect("a client");
+        for _ in 0..3 {
+            let asking = connection.client.apiserver_version();
+            let hanging_up = async {
+                let (socket, _) = listener.accept().await.expect("a connection");
+                // Gone after the handshake, so that the next request makes another one.
+                drop(acceptor.accept(socket).await.expect("a handshake"));
+            };
+            let (answer, ()) = tokio::join!(asking, hanging_up);
+            answer.expect_err("nobody answers");
+        }
+        // What the library tells beside it is told as before.
+        tracing::warn!(target: "kube_client::client::tls::rustls_tls", path = "ca.crt", "failed to reload");
+        let told = told.0.lock().expect("no panic");
+        let [once, another] = &told[..] else {
+            panic!("{told:?}");
+        };
+        assert!(once.contains("isn't checked"), "{once}");
+        assert_eq!(another, "failed to reload");
     }
 
     #[test]

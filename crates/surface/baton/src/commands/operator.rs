@@ -18,10 +18,14 @@ use helm_operator::routing::Operator as RunningOperator;
 use helm_operator::watches;
 use helm_operator::world::Making;
 use tokio::sync::watch;
+use tracing_subscriber::Layer as _;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::cluster::ClusterAccess;
 use crate::failure::Failure;
 use crate::leadership::{self, TermMetrics, becomes_true};
+use crate::logging;
 use crate::runtime;
 use crate::startup_code;
 use crate::tenure;
@@ -181,14 +185,16 @@ impl Run {
         } else {
             self.zap_log_level
         };
-        let log = tracing_subscriber::fmt()
-            .with_max_level(level)
+        let lines = tracing_subscriber::fmt::layer()
             .with_writer(std::io::stderr)
             .with_ansi(std::io::stderr().is_terminal());
-        match format {
-            LogFormat::Json => log.json().flatten_event(true).init(),
-            LogFormat::Console => log.with_target(false).init(),
-        }
+        let lines = match format {
+            LogFormat::Json => lines.json().flatten_event(true).boxed(),
+            LogFormat::Console => lines.with_target(false).boxed(),
+        };
+        tracing_subscriber::registry()
+            .with(lines.with_filter(logging::up_to(level)))
+            .init();
     }
 
     async fn work(self, blueprints: Vec<Arc<Blueprint>>, terminal: &mut Terminal) -> Result<(), Failure> {
