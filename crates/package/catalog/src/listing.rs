@@ -9,6 +9,7 @@ use thiserror::Error;
 use crate::nearest::did_you_mean;
 use crate::objects::properties::{self, BUNDLE_OBJECT, BundleObject};
 use crate::objects::{Bundle, Catalog, Channel, ChannelEntry, Package};
+use crate::rendering::CSV_METADATA;
 use crate::validation::{self, ValidationError};
 
 /// Why a catalog cannot be listed.
@@ -38,12 +39,21 @@ impl ListError {
     }
 }
 
+/// Where the names of packages are looked for that are shown to users.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DisplayNames {
+    /// In whole manifests alone, as upstream's `opm alpha list` does: catalogs of today have none.
+    OfManifests,
+    /// In manifests, and in the `olm.csv.metadata` that catalogs have in place of them.
+    OfMetadata,
+}
+
 /// Lists the packages with their default channel, and the name that the newest version of it shows to users.
-pub fn packages(catalog: &Catalog) -> Result<String, ListError> {
+pub fn packages(catalog: &Catalog, names: DisplayNames) -> Result<String, ListError> {
     validation::validate(catalog)?;
     let mut table = Table::new(["NAME", "DISPLAY NAME", "DEFAULT CHANNEL"]);
     for package in sorted_packages(catalog, None)? {
-        let display_name = display_name(catalog, package).unwrap_or_default();
+        let display_name = display_name(catalog, package, names).unwrap_or_default();
         table.row([&package.name, &display_name, &package.default_channel]);
     }
     Ok(table.finish())
@@ -139,14 +149,31 @@ fn sorted_channels<'a>(catalog: &'a Catalog, package: &Package) -> Vec<&'a Chann
     channels
 }
 
-/// The name shown to users, which only a whole `ClusterServiceVersion` inside of the catalog tells.
-fn display_name(catalog: &Catalog, package: &Package) -> Option<String> {
+/// The name shown to users, which the `ClusterServiceVersion` of the default channel's head tells, or what the catalog has of it.
+fn display_name(catalog: &Catalog, package: &Package, names: DisplayNames) -> Option<String> {
     let is_default =
         |channel: &&Channel| channel.package == package.name && channel.name == package.default_channel;
     let channel = catalog.channels.iter().find(is_default)?;
     let head = validation::head(channel.entries.iter().flatten()).ok()?;
     let is_head = |bundle: &&Bundle| bundle.package == package.name && bundle.name == head.name;
     let bundle = catalog.bundles.iter().find(is_head)?;
+    let of_manifest = display_name_of_manifest(bundle);
+    match names {
+        DisplayNames::OfManifests => of_manifest,
+        DisplayNames::OfMetadata => of_manifest.or_else(|| display_name_of_metadata(bundle)),
+    }
+}
+
+fn display_name_of_metadata(bundle: &Bundle) -> Option<String> {
+    let metadata = bundle
+        .properties
+        .iter()
+        .find(|property| property.kind == CSV_METADATA)?;
+    let metadata: serde_json::Value = serde_json::from_str(metadata.value.get()).ok()?;
+    metadata.get("displayName")?.as_str().map(str::to_owned)
+}
+
+fn display_name_of_manifest(bundle: &Bundle) -> Option<String> {
     let mut manifests = bundle
         .properties
         .iter()

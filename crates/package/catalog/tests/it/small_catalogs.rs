@@ -6,6 +6,7 @@ use std::fs;
 
 use catalog::canonical;
 use catalog::graph::mermaid::{self, Options};
+use catalog::listing::DisplayNames;
 use catalog::reading::{self, ReadError, Source};
 use catalog::writing::{self, Format};
 use catalog::{listing, validation};
@@ -45,7 +46,7 @@ fn blobs(content: &str) -> Result<Vec<String>, String> {
 fn tables_list_packages_channels_and_bundles_by_name() {
     let catalog = reading::read_stream(CATALOG.as_bytes()).expect("a catalog");
     assert_eq!(
-        listing::packages(&catalog).expect("valid"),
+        listing::packages(&catalog, DisplayNames::OfManifests).expect("valid"),
         "NAME  DISPLAY NAME  DEFAULT CHANNEL\n\
          bar                 beta\n\
          foo   Foo Operator  stable\n"
@@ -64,6 +65,28 @@ fn tables_list_packages_channels_and_bundles_by_name() {
     );
     let error = listing::channels(&catalog, Some("nope")).expect_err("no such package");
     assert_eq!(error.to_string(), "package \"nope\" not found");
+}
+
+#[test]
+fn packages_have_the_names_that_metadata_in_place_of_manifests_tells() {
+    let of_bar = r#"{"type": "olm.package", "value": {"packageName": "bar", "version": "0.1.0"}}"#;
+    let metadata = r#"{"type": "olm.csv.metadata", "value": {"displayName": "Bar, the Operator"}}"#;
+    let text = CATALOG.replace(of_bar, &format!("{of_bar}, {metadata}"));
+    let catalog = reading::read_stream(text.as_bytes()).expect("a catalog");
+    for (names, of_bar) in [
+        (
+            DisplayNames::OfMetadata,
+            "bar   Bar, the Operator  beta\nfoo   Foo Operator       stable\n",
+        ),
+        (
+            DisplayNames::OfManifests,
+            "bar                 beta\nfoo   Foo Operator  stable\n",
+        ),
+    ] {
+        let table = listing::packages(&catalog, names).expect("valid");
+        let (_, rows) = table.split_once('\n').expect("a heading");
+        assert_eq!(rows, of_bar, "{names:?}");
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `baton catalog list`: the catalogs of a cluster, or what one catalog has, as tables.
 
-use catalog::listing;
+use catalog::listing::{self, DisplayNames};
 use clap::{Args, ValueEnum};
 use image::policy::PolicySource;
 
@@ -57,7 +57,7 @@ impl List {
         let catalog = runtime::block_on(images.read_catalog(source))?;
         let package = self.package.as_deref();
         let table = match what {
-            What::Packages => listing::packages(&catalog),
+            What::Packages => listing::packages(&catalog, DisplayNames::OfMetadata),
             What::Channels => listing::channels(&catalog, package),
             What::Bundles => listing::bundles(&catalog, package),
         };

@@ -1,6 +1,6 @@
 //! `opm alpha list`: what a catalog has, as tables.
 
-use catalog::listing;
+use catalog::listing::{self, DisplayNames};
 use gotemplate::format::quoted;
 
 use crate::commands::opm::command::{Arguments, Command, Invocation};
@@ -58,7 +58,9 @@ for each channel in which the bundle is present).",
 }
 
 fn packages(invocation: &Invocation<'_>, terminal: &mut Terminal) -> Result<(), Ending> {
-    print(invocation, terminal, |catalog, _| listing::packages(catalog))
+    print(invocation, terminal, |catalog, _| {
+        listing::packages(catalog, DisplayNames::OfManifests)
+    })
 }
 
 fn channels(invocation: &Invocation<'_>, terminal: &mut Terminal) -> Result<(), Ending> {
