@@ -110,7 +110,17 @@ impl Extensions {
 
     /// Changes an extension that was read before; what others changed meanwhile is left as they made it.
     pub(crate) async fn change(&self, name: &str, change: &Value) -> Result<ClusterExtension, Failure> {
+        self.merge(name, change, false).await
+    }
+
+    /// Returns what an extension would be after a change; nothing changes.
+    pub(crate) async fn changed(&self, name: &str, change: &Value) -> Result<ClusterExtension, Failure> {
+        self.merge(name, change, true).await
+    }
+
+    async fn merge(&self, name: &str, change: &Value, try_only: bool) -> Result<ClusterExtension, Failure> {
         let parameters = PatchParams {
+            dry_run: try_only,
             field_manager: Some(FIELD_MANAGER.to_owned()),
             ..PatchParams::default()
         };

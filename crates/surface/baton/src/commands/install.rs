@@ -1,7 +1,7 @@
 //! `baton install`: a ClusterExtension for a package of the catalogs, and the wait until it is there.
 
 mod dependencies;
-mod offering;
+pub(super) mod offering;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -5,10 +5,10 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::catalogs;
-use crate::cluster::ClusterAccess;
-use crate::commands::install::{only_catalog, told};
+use crate::commands::install::{offering, only_catalog, told};
 use crate::extensions::Extensions;
 use crate::failure::Failure;
+use crate::observed_cluster::ObservationFlags;
 use crate::output::OutputFlag;
 use crate::runtime;
 use crate::terminal::Terminal;
@@ -38,7 +38,7 @@ pub(crate) struct Upgrade {
     #[command(flatten)]
     wait: WaitFlags,
     #[command(flatten)]
-    access: ClusterAccess,
+    observation: ObservationFlags,
     #[command(flatten)]
     output: OutputFlag,
 }
@@ -46,13 +46,18 @@ pub(crate) struct Upgrade {
 impl Upgrade {
     pub(crate) fn run(self, terminal: &mut Terminal) -> Result<(), Failure> {
         runtime::block_on(async {
-            let client = self.access.connect().await?;
+            let client = self.observation.access.connect().await?;
             if let Some(name) = self.catalog.as_ref().filter(|name| !name.is_empty()) {
                 catalogs::check_named(&client, name).await?;
             }
             let extensions = Extensions::of(client);
             let now = extensions.read(&self.name).await?;
-            let wanted = extensions.change(&self.name, &self.change()).await?;
+            let change = self.change();
+            if self.asks_for_something() {
+                let asked = extensions.changed(&self.name, &change).await?;
+                offering::check(&asked, &self.observation, terminal).await?;
+            }
+            let wanted = extensions.change(&self.name, &change).await?;
             if wanted.metadata.generation == now.metadata.generation {
                 terminal.remark(format!(
                     "nothing to change in {}: see what may follow with `baton explain {}`",
@@ -62,6 +67,13 @@ impl Upgrade {
             let installed = extensions.wait_installed(&wanted, self.wait, terminal).await?;
             self.output.print(terminal, &installed, told)
         })
+    }
+
+    /// Whether something is named that catalogs may not have; taking back what was named before is no such thing.
+    fn asks_for_something(&self) -> bool {
+        let named = [self.version.as_ref(), self.catalog.as_ref()];
+        let mut names = named.into_iter().flatten().chain(&self.channel);
+        names.any(|name| !name.is_empty())
     }
 
     fn change(&self) -> Value {
@@ -115,9 +127,27 @@ mod tests {
         upgrade: Upgrade,
     }
 
-    fn change(arguments: &[&str]) -> Value {
+    fn upgrade(arguments: &[&str]) -> Upgrade {
         let line = <Line as clap::Parser>::try_parse_from([&["upgrade", "web"], arguments].concat());
-        line.expect("arguments").upgrade.change()["spec"]["source"]["catalog"].take()
+        line.expect("arguments").upgrade
+    }
+
+    fn change(arguments: &[&str]) -> Value {
+        upgrade(arguments).change()["spec"]["source"]["catalog"].take()
+    }
+
+    #[test]
+    fn catalogs_are_asked_for_what_is_named_and_not_for_what_is_taken_back() {
+        for (arguments, expected) in [
+            (&[] as &[&str], false),
+            (&["--force"], false),
+            (&["--version", "", "--channel", "", "--catalog", ""], false),
+            (&["--version", "9.9.9"], true),
+            (&["--channel", "stabel"], true),
+            (&["--catalog", "main"], true),
+        ] {
+            assert_eq!(upgrade(arguments).asks_for_something(), expected, "{arguments:?}");
+        }
     }
 
     #[test]

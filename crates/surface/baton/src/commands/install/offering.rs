@@ -1,4 +1,4 @@
-//! Whether the catalogs have what is asked for: looked up before anything is made, since a typo would wait for ever.
+//! Whether the catalogs have what is asked for: looked up before anything is made or changed, since a typo would wait for ever.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ struct Offering {
 }
 
 /// Fails where no catalog that the extension selects has what it asks for, with what was probably meant.
-pub(super) async fn check(
+pub(in crate::commands) async fn check(
     extension: &ClusterExtension,
     observation: &ObservationFlags,
     terminal: &mut Terminal,

@@ -1,5 +1,7 @@
 //! One package through its versions: `install`, `get`, `status`, `plan`, `explain`, `why`, `upgrade`, `rollback`, `uninstall`.
 
+use serde_json::{Value, json};
+
 use super::{Chapter, Outcome};
 use crate::reference::Reference;
 
@@ -89,6 +91,13 @@ async fn changed(chapter: &mut Chapter) -> Outcome {
             "upgrade web --channel none --no-wait",
         ])
         .await?;
+    let web = Reference::olm("ClusterExtension", "web");
+    let catalog = |asked: Value| json!({"spec": {"source": {"catalog": asked}}});
+    // As somebody who edits the object, and isn't told.
+    chapter
+        .kubernetes()
+        .merge(&web, &catalog(json!({"channels": ["none"]})))
+        .await?;
     chapter.says("web", "True", "Retrying", "none").await?;
     let terminal = &mut chapter.terminal;
     terminal
@@ -104,6 +113,10 @@ async fn changed(chapter: &mut Chapter) -> Outcome {
             "9.9.9",
             "--no-wait",
         ])
+        .await?;
+    chapter
+        .kubernetes()
+        .merge(&web, &catalog(json!({"channels": null, "version": "9.9.9"})))
         .await?;
     chapter.says("web", "True", "Retrying", "9.9.9").await?;
     let terminal = &mut chapter.terminal;
