@@ -6,6 +6,7 @@ use std::fs;
 use std::process::Command;
 
 use insta::assert_snapshot;
+use serde_json::Value;
 use world::World;
 
 fn example() -> World {
@@ -211,6 +212,31 @@ fn shells_complete_every_command() {
         .expect("bash runs");
     assert_eq!(String::from_utf8_lossy(&answer.stdout), "install\n");
     assert_snapshot!("completions_of_no_shell", world.see(&["completions", "cmd"]));
+}
+
+#[test]
+fn the_program_says_which_release_it_is_and_what_it_is_made_of() {
+    let world = World::new();
+    let said = |arguments: &[&str]| {
+        let output = world.run(arguments);
+        assert!(
+            output.status.success() && output.stderr.is_empty(),
+            "{arguments:?}"
+        );
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let release = format!("baton {}", env!("CARGO_PKG_VERSION"));
+    assert!(said(&["version"]).starts_with(&format!("{release} ")));
+    let for_programs: Value = serde_json::from_str(&said(&["version", "-o", "json"])).expect("JSON");
+    assert_eq!(for_programs["version"], env!("CARGO_PKG_VERSION"));
+    let list: Value = serde_json::from_str(&said(&["version", "--sbom"])).expect("JSON");
+    assert_eq!(list["bomFormat"], "CycloneDX");
+    let components = list["components"].as_array().expect("a list");
+    assert!(
+        components
+            .iter()
+            .any(|component| component["name"] == "kube-client")
+    );
 }
 
 #[test]

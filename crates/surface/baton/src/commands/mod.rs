@@ -35,6 +35,7 @@ mod template;
 mod uninstall;
 pub(crate) mod up;
 mod upgrade;
+mod version;
 mod why;
 
 use clap::Subcommand;
@@ -87,6 +88,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Classic(classic::ClassicCommand),
     Completions(completions::Completions),
+    Version(version::Version),
     #[command(hide = true)]
     Reference(reference::Reference),
 }
@@ -130,6 +132,7 @@ impl Command {
             Self::Snapshot(snapshot) => snapshot.run(terminal),
             Self::Classic(classic) => classic.run(terminal),
             Self::Completions(completions) => completions.run::<crate::Program>(terminal),
+            Self::Version(version) => version.run(terminal),
             Self::Reference(reference) => reference.run::<crate::Program>(terminal),
         }
     }
