@@ -52,12 +52,17 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Watch>, GenerationError> {
                 .to_owned()
         };
         let table = |value: Option<&Value>| value.and_then(Value::as_object).cloned().unwrap_or_default();
+        let match_labels =
+            table(field(entry, "selector").and_then(|selector| field(selector, "matchLabels")));
+        if let Some(cause) = unquoted_label(&match_labels, bytes) {
+            return Err(faulty(format!("entry {}: {cause}", index + 1)));
+        }
         let watch = Watch {
             group: text("group"),
             version: text("version"),
             kind: text("kind"),
             chart: text("chart"),
-            match_labels: table(field(entry, "selector").and_then(|selector| field(selector, "matchLabels"))),
+            match_labels,
             override_values: table(field(entry, "overrideValues")),
             restart_on_configuration: field(entry, RESTART_SETTING).and_then(Value::as_bool),
         };
@@ -87,6 +92,33 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Watch>, GenerationError> {
         watches.push(watch);
     }
     Ok(watches)
+}
+
+/// Says which label has a value that YAML takes for something else than text, and what to write: such a label picks nothing, and its
+/// version would never be set.
+fn unquoted_label(labels: &Map<String, Value>, file: &[u8]) -> Option<String> {
+    let (name, value) = labels.iter().find(|(_, value)| !value.is_string())?;
+    let read_as = match value {
+        Value::Number(_) => "a number",
+        Value::Bool(_) => "true or false",
+        Value::Null => "nothing",
+        _ => return Some(format!("selector.matchLabels.{name} must be text")),
+    };
+    let file = String::from_utf8_lossy(file);
+    let text = as_written(&file, name, value).unwrap_or_default();
+    Some(format!(
+        "selector.matchLabels.{name} is {read_as} as it is written, and labels are text; quote it: {name}: \"{text}\""
+    ))
+}
+
+/// The word that stands for a value behind a name: 0.20 is the number 0.2, but another label.
+fn as_written<'f>(file: &'f str, name: &str, value: &Value) -> Option<&'f str> {
+    let after_name = format!("{name}:");
+    let mut words = file.lines().filter_map(|line| {
+        let (_, rest) = line.split_once(&after_name)?;
+        rest.trim_start().split([' ', '\t', ',', '}', '#']).next()
+    });
+    words.find(|word| goyaml::to_value(word.as_bytes()).is_ok_and(|read| read == *value))
 }
 
 /// Finds a key as Go's decoder does: exactly, or else in any case.
@@ -208,6 +240,19 @@ mod tests {
             (
                 "- {group: a, version: v1, kind: K, chart: c}\n- {group: a, version: v2, kind: K, chart: c}\n",
                 "a/K is there twice",
+            ),
+            (
+                "- {group: a, version: v1, kind: K, chart: c, selector: {matchLabels: {operatorVersion: 0.20}}}\n",
+                "watches.yaml: entry 1: selector.matchLabels.operatorVersion is a number as it is written, and labels are text; \
+                 quote it: operatorVersion: \"0.20\"",
+            ),
+            (
+                "- {group: a, version: v1, kind: K, chart: c, selector: {matchLabels: {old: yes}}}\n",
+                "selector.matchLabels.old is true or false as it is written, and labels are text; quote it: old: \"yes\"",
+            ),
+            (
+                "- {group: a, version: v1, kind: K, chart: c, selector: {matchLabels: {old: [a]}}}\n",
+                "selector.matchLabels.old must be text",
             ),
         ] {
             let error = read(text.as_bytes()).expect_err("faulty").to_string();
