@@ -14,9 +14,21 @@ pub(crate) fn read(data: &[u8]) -> Result<Value, String> {
     goyaml::to_value(data).map_err(|error| error.in_sigs_words())
 }
 
-/// Reads a YAML document; every number is a float, as it is in Go's untyped JSON.
+/// How many keys and values a document of values, or a text that a template reads, may have: ten times the largest
+/// that is known. Each takes up to 1.5 kB while a chart is rendered, so that more would take more memory than small
+/// machines have.
+pub(crate) const MAX_VALUES: usize = 200_000;
+
+/// Reads YAML with every number a float, as it is in Go's untyped JSON.
+pub(crate) const VALUES: ReadOptions = ReadOptions {
+    numbers: Numbers::Float64,
+    strict: false,
+    most_values: Some(MAX_VALUES),
+};
+
+/// Reads a document of values.
 pub(crate) fn read_floats(data: &[u8]) -> Result<Value, String> {
-    goyaml::to_value_float64(data).map_err(|error| error.in_sigs_words())
+    goyaml::to_value_with(data, VALUES).map_err(|error| error.in_sigs_words())
 }
 
 /// Reads JSON; every number is a float.

@@ -9,14 +9,16 @@ use crate::error::{Error, Stage};
 use crate::go_syntax;
 use crate::limits::{ALIAS_RATIO_RANGE_HIGH, ALIAS_RATIO_RANGE_LOW, MAX_VALUE_DEPTH};
 use crate::meaning::{KeyIdentity, effective_entries, is_merge, key_text, meaning};
+use crate::options::ReadOptions;
 use crate::resolve::{Scalar, special_float};
 use crate::tree::{Kind, NodeId, ROOT, Tree};
 
-/// Checks a document; `strict` also refuses a key that is set twice.
-pub(crate) fn check(tree: &Tree<'_>, strict: bool) -> Result<(), Error> {
+/// Checks a document; a strict one may not set a key twice.
+pub(crate) fn check(tree: &Tree<'_>, options: ReadOptions) -> Result<(), Error> {
     let mut decoding = Decoding {
         tree,
-        strict,
+        strict: options.strict,
+        most_steps: options.most_values,
         // Go counts the document itself as the first step.
         steps: 1,
         alias_steps: 0,
@@ -43,6 +45,8 @@ pub(crate) fn check(tree: &Tree<'_>, strict: bool) -> Result<(), Error> {
 struct Decoding<'t> {
     tree: &'t Tree<'t>,
     strict: bool,
+    /// How many keys and values there may be; each is a step.
+    most_steps: Option<usize>,
     steps: usize,
     alias_steps: usize,
     alias_depth: usize,
@@ -62,6 +66,12 @@ impl Decoding<'_> {
             )));
         }
         self.steps += 1;
+        if let Some(most) = self.most_steps
+            // The document itself is no value.
+            && self.steps - 1 > most
+        {
+            return Err(Error::too_many_values(most));
+        }
         if self.alias_depth > 0 {
             self.alias_steps += 1;
             let ratio = self.alias_steps as f64 / self.steps as f64;

@@ -25,13 +25,13 @@ impl Document<'_> {
 
     /// Converts the document to JSON data.
     pub fn to_value(&self, options: ReadOptions) -> Result<Value, Error> {
-        check(&self.tree, options.strict)?;
+        check(&self.tree, options)?;
         Ok(build::value(&self.tree, ROOT, options.numbers))
     }
 
     /// Reads the document into a type.
     pub fn deserialize<T: DeserializeOwned>(&self, options: ReadOptions) -> Result<T, Error> {
-        check(&self.tree, options.strict)?;
+        check(&self.tree, options)?;
         T::deserialize(NodeDeserializer::new(&self.tree, ROOT, options))
     }
 }
@@ -67,7 +67,7 @@ impl<'a> Iterator for Documents<'a> {
         match std::mem::replace(&mut self.state, State::Done) {
             State::Done => None,
             State::Failed(error) => Some(Err(error)),
-            State::Ready(mut parser) => match compose(&mut parser).transpose()? {
+            State::Ready(mut parser) => match compose(&mut parser, None).transpose()? {
                 Ok(tree) => {
                     self.state = State::Ready(parser);
                     Some(Ok(Document { tree }))
@@ -79,8 +79,10 @@ impl<'a> Iterator for Documents<'a> {
 }
 
 /// Reads the first document; `None` if there is none.
-pub(crate) fn first_document(bytes: &[u8]) -> Result<Option<Document<'_>>, Error> {
-    documents(bytes).next().transpose()
+pub(crate) fn first_document(bytes: &[u8], options: ReadOptions) -> Result<Option<Document<'_>>, Error> {
+    let mut parser = Parser::new(Input::new(bytes)?);
+    let tree = compose(&mut parser, options.most_values)?;
+    Ok(tree.map(|tree| Document { tree }))
 }
 
 /// A document that holds null, which is what an empty stream reads as.

@@ -66,6 +66,13 @@ impl Error {
         Self::placed(problem, at, at.line)
     }
 
+    /// The error for a document with more keys and values than the caller allows.
+    pub(crate) fn too_many_values(most: usize) -> Self {
+        Self::yaml(format_args!(
+            "the document has more than {most} keys and values; leave out what isn't needed, or split it"
+        ))
+    }
+
     fn placed(problem: &str, at: Mark, printed_line: u32) -> Self {
         let mut error = if at.line == 0 {
             Self::yaml(problem)

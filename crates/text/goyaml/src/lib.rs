@@ -77,7 +77,7 @@ pub fn from_str_strict<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
 
 /// Reads the first document into a type.
 pub fn from_slice_with<T: DeserializeOwned>(bytes: &[u8], options: ReadOptions) -> Result<T, Error> {
-    match documents::first_document(bytes)? {
+    match documents::first_document(bytes, options)? {
         Some(document) => document.deserialize(options),
         None => documents::null().deserialize(options),
     }
@@ -101,7 +101,7 @@ pub fn to_value_float64(bytes: &[u8]) -> Result<Value, Error> {
 
 /// Converts the first document to JSON data.
 pub fn to_value_with(bytes: &[u8], options: ReadOptions) -> Result<Value, Error> {
-    documents::first_document(bytes)?.map_or(Ok(Value::Null), |document| document.to_value(options))
+    documents::first_document(bytes, options)?.map_or(Ok(Value::Null), |document| document.to_value(options))
 }
 
 /// Writes a value as YAML, as `yaml.Marshal` of sigs.k8s.io/yaml does.

@@ -17,4 +17,9 @@ pub struct ReadOptions {
     pub numbers: Numbers,
     /// Whether repeated keys, and fields that a struct does not have, are errors.
     pub strict: bool,
+    /// How many keys and values a document may have, with what its aliases stand for; any number if none.
+    ///
+    /// Values take up to a hundred times the memory of their text. A document with more is given up as soon as that is
+    /// known, by those functions that read one document from a text.
+    pub most_values: Option<usize>,
 }

@@ -232,8 +232,8 @@ impl Composer {
     }
 }
 
-/// Reads the next document of a stream; `None` at the stream's end.
-pub(crate) fn compose<'a>(parser: &mut Parser<'a>) -> Result<Option<Tree<'a>>, Error> {
+/// Reads the next document of a stream; `None` at the stream's end. Gives up at more than `most` nodes.
+pub(crate) fn compose<'a>(parser: &mut Parser<'a>, most: Option<usize>) -> Result<Option<Tree<'a>>, Error> {
     let line = loop {
         match parser.next_event()? {
             Event::StreamEnd => return Ok(None),
@@ -249,6 +249,11 @@ pub(crate) fn compose<'a>(parser: &mut Parser<'a>) -> Result<Option<Tree<'a>>, E
         has_aliases: false,
     };
     loop {
+        if let Some(most) = most
+            && composer.nodes.len() > most
+        {
+            return Err(Error::too_many_values(most));
+        }
         match parser.next_event()? {
             Event::Scalar {
                 properties,

@@ -68,6 +68,7 @@ fn text_of<'a>(key: &[u8], value: &'a [u8]) -> Result<Cow<'a, str>, HeadError> {
     let options = goyaml::ReadOptions {
         numbers: goyaml::Numbers::Float64,
         strict: false,
+        most_values: None,
     };
     let value = goyaml::json::to_value(value, options).unwrap_or_default();
     let value = Value::from(&value);

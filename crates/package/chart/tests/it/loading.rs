@@ -294,3 +294,20 @@ fn a_link_that_leads_nowhere_names_the_part_that_is_missing() {
         )
     );
 }
+
+#[test]
+fn values_with_more_keys_than_there_is_memory_for_are_refused() {
+    let keys = |count: usize| (0..count).map(|key| format!("k{key}: 1\n")).collect::<String>();
+    // Keys and values, and the table that they are in.
+    let accepted = loader::decode_values(keys(99_999).as_bytes()).expect("many, but not too many");
+    assert_eq!(accepted.map(|table| table.len()), Some(99_999));
+    let maps = format!("list: [{}]", "{a: 1},".repeat(100_000));
+    for text in [keys(1_000_000), keys(100_000), maps] {
+        let error = loader::decode_values(text.as_bytes()).expect_err("too many");
+        assert_eq!(
+            error,
+            "error converting YAML to JSON: yaml: the document has more than 200000 keys and values; leave out what \
+             isn't needed, or split it"
+        );
+    }
+}

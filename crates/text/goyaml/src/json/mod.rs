@@ -43,13 +43,13 @@ pub fn to_string_pretty<T: Serialize + ?Sized>(
 ///
 /// Strictness about unknown fields is not Go's here but serde's: it depends on the type.
 pub fn from_slice<T: DeserializeOwned>(bytes: &[u8], options: ReadOptions) -> Result<T, Error> {
-    let value = reader::read(bytes, options.numbers)?;
+    let value = reader::read(bytes, options)?;
     T::deserialize(value).map_err(<Error as serde::de::Error>::custom)
 }
 
 /// Reads JSON data, with Go's words for what is wrong with it.
 pub fn to_value(bytes: &[u8], options: ReadOptions) -> Result<Value, Error> {
-    reader::read(bytes, options.numbers)
+    reader::read(bytes, options)
 }
 
 /// Prints a finite number as `json.Marshal` does; `None` for what JSON has no number for.

@@ -5,10 +5,10 @@ use serde_json::{Map, Number, Value};
 use crate::error::{Error, Mark, Stage};
 use crate::go_syntax;
 use crate::limits::{MAX_INPUT_BYTES, MAX_JSON_DEPTH, MAX_VALUE_DEPTH};
-use crate::options::Numbers;
+use crate::options::{Numbers, ReadOptions};
 
 /// Reads one JSON value with nothing but white space around it.
-pub(super) fn read(bytes: &[u8], numbers: Numbers) -> Result<Value, Error> {
+pub(super) fn read(bytes: &[u8], options: ReadOptions) -> Result<Value, Error> {
     if bytes.len() > MAX_INPUT_BYTES {
         return Err(Error::new(
             Stage::JsonSyntax,
@@ -21,7 +21,9 @@ pub(super) fn read(bytes: &[u8], numbers: Numbers) -> Result<Value, Error> {
     let mut reader = Reader {
         bytes,
         position: 0,
-        numbers,
+        numbers: options.numbers,
+        most_values: options.most_values.unwrap_or(usize::MAX),
+        values: 0,
         deferred: None,
     };
     let value = reader.root()?;
@@ -35,6 +37,9 @@ struct Reader<'a> {
     bytes: &'a [u8],
     position: usize,
     numbers: Numbers,
+    most_values: usize,
+    /// How many keys and values there have been.
+    values: usize,
     /// An error of meaning; Go reports one only if the rest has no error of syntax.
     deferred: Option<Error>,
 }
@@ -48,6 +53,17 @@ enum Open {
 impl Reader<'_> {
     fn peek(&self) -> Option<u8> {
         self.bytes.get(self.position).copied()
+    }
+
+    fn count(&mut self) -> Result<(), Error> {
+        self.values += 1;
+        if self.values > self.most_values {
+            let most = self.most_values;
+            return Err(self.error(format!(
+                "the document has more than {most} keys and values; leave out what isn't needed, or split it"
+            )));
+        }
+        Ok(())
     }
 
     fn skip_white_space(&mut self) -> Option<u8> {
@@ -88,6 +104,7 @@ impl Reader<'_> {
     fn root(&mut self) -> Result<Value, Error> {
         let mut open: Vec<Open> = Vec::new();
         loop {
+            self.count()?;
             let mut value = match self.skip_white_space() {
                 Some(opening @ (b'[' | b'{')) => {
                     if open.len() >= MAX_JSON_DEPTH {
@@ -175,6 +192,7 @@ impl Reader<'_> {
     }
 
     fn key(&mut self) -> Result<String, Error> {
+        self.count()?;
         if self.skip_white_space() != Some(b'"') {
             return self.unexpected("looking for beginning of object key string");
         }

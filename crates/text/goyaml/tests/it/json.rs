@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 const FLOATS: ReadOptions = ReadOptions {
     numbers: Numbers::Float64,
     strict: false,
+    most_values: None,
 };
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use goyaml::limits::MAX_VALUE_DEPTH;
-use goyaml::{from_slice, json, to_string, to_string_v3_indented, to_value};
+use goyaml::{ReadOptions, from_slice, json, to_string, to_string_v3_indented, to_value};
 use serde_json::Value;
 
 /// The stack of a worker thread.
@@ -106,4 +106,42 @@ fn aliases_add_up_to_a_bounded_depth() {
         let text = format!("a: &a {}\nb: {}", level("1"), level("*a"));
         assert_eq!(error_text(&text), "yaml: exceeded max depth of 1000");
     });
+}
+
+#[test]
+fn a_document_may_have_so_many_keys_and_values_and_not_one_more() {
+    let options = |most_values| ReadOptions {
+        most_values,
+        ..ReadOptions::default()
+    };
+    // With the whole document as a value, each of these has eleven.
+    for text in [
+        "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]",
+        "{a: 1, b: 2, c: 3, d: 4, e: 5}",
+        "- {a: 1}\n- {b: 2}\n- {c: 3}\n- x\n",
+    ] {
+        let read = |most| goyaml::to_value_with(text.as_bytes(), options(Some(most)));
+        assert!(read(11).is_ok(), "{text}");
+        assert_eq!(
+            read(10).unwrap_err().to_string(),
+            "yaml: the document has more than 10 keys and values; leave out what isn't needed, or split it",
+            "{text}"
+        );
+    }
+    for text in [
+        "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]",
+        r#"{"a": 1, "b": 2, "c": [4, 5, 6, 7]}"#,
+    ] {
+        let read = |most| json::to_value(text.as_bytes(), options(Some(most)));
+        assert!(read(11).is_ok(), "{text}");
+        let error = read(10).unwrap_err().to_string();
+        assert!(
+            error.starts_with("the document has more than 10 keys and values; "),
+            "{error}"
+        );
+    }
+    let aliases = "a: &a [1, 2, 3, 4]\nb: *a\nc: *a\n";
+    assert!(to_value(aliases.as_bytes()).is_ok());
+    let error = goyaml::to_value_with(aliases.as_bytes(), options(Some(14))).unwrap_err();
+    assert!(error.to_string().contains("more than 14 keys"), "{error}");
 }

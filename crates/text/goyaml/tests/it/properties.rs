@@ -9,6 +9,7 @@ use serde_json::{Map, Number, Value};
 const STRICT: ReadOptions = ReadOptions {
     strict: true,
     numbers: goyaml::Numbers::Exact,
+    most_values: None,
 };
 
 /// Characters that go-yaml itself does not read back as written: it forbids some, and takes others for line
