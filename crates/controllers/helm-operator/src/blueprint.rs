@@ -153,7 +153,8 @@ impl Blueprint {
         let host = Host::new(
             Rc::clone(&source) as Rc<dyn chart::source::Source>,
             Rc::clone(&lookup) as Rc<dyn Lookup>,
-        );
+        )
+        .in_time();
         let installation = installation::plan(
             &self.engine,
             &InstallationRequest {

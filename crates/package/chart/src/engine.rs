@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use bytes::Bytes;
+use gotemplate::error::shortened;
 use gotemplate::{
     Dialect, ExecutionError, Executor, Functions, MAX_STEPS, Map, MissingKey, Observer, Options, ParseError,
     Parsed, Templates, Value,
@@ -94,7 +95,10 @@ pub enum RenderError {
 fn parse_text(error: &ParseError) -> String {
     let text = error.to_string();
     let message = text.rsplit(": ").next().unwrap_or_default();
-    format!("parse error at ({}:{}): {message}", error.file, error.line)
+    shortened(format!(
+        "parse error at ({}:{}): {message}",
+        error.file, error.line
+    ))
 }
 
 /// Cuts the text of `fail` and `required` out of the error around it, as Helm does.
@@ -106,9 +110,10 @@ fn execution_text(error: &ExecutionError) -> String {
         && let Some((_, marked)) = rest.split_once(rendering::MESSAGE_START)
         && let Some((message, _)) = marked.rsplit_once(rendering::MESSAGE_END)
     {
-        return format!("execution error at ({location}): {message}");
+        return shortened(format!("execution error at ({location}): {message}"));
     }
-    text
+    // Each of many templates within templates has its place in it.
+    shortened(text)
 }
 
 /// Returns the text without Go's marks of missing values; none where it has none.
@@ -245,6 +250,9 @@ impl Engine {
         let mut executor = Executor::new(Arc::new(templates), options, host);
         if let Some(observer) = observer {
             executor.observe(observer.as_observer());
+        }
+        if let Some(interrupt) = &host.interrupt {
+            executor.interrupt_by(interrupt.as_ref());
         }
         let mut rendered = Vec::new();
         for file in &files {

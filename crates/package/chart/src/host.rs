@@ -4,9 +4,10 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use gotemplate::{Call, Parsed, Text};
+use gotemplate::{Call, Interrupt, Parsed, Text};
 use serde_json::Value as Json;
 
+use crate::deadline::{Deadline, MAX_RENDER_TIME};
 use crate::environment::{self, Variables};
 use crate::functions::regular_expressions::Expressions;
 use crate::functions::rendering::Included;
@@ -40,6 +41,8 @@ pub struct Host {
     pub variables: Variables,
     /// Where `required` and `fail` report when the chart is linted, in place of failing.
     pub lint_log: Option<RefCell<Vec<String>>>,
+    /// What ends the render early.
+    pub(crate) interrupt: Option<Rc<dyn Interrupt>>,
     pub(crate) included: Included,
     pub(crate) tpl_depth: Cell<usize>,
     pub(crate) parsed_tpl: RefCell<ParsedTexts>,
@@ -54,11 +57,25 @@ impl Host {
             lookup,
             variables: environment::of_process(),
             lint_log: None,
+            interrupt: None,
             included: Included::default(),
             tpl_depth: Cell::new(0),
             parsed_tpl: RefCell::new(ParsedTexts::default()),
             expressions: Expressions::default(),
         }
+    }
+
+    /// Ends the render as soon as `interrupt` has a reason, such as a [`Deadline`](crate::deadline::Deadline).
+    #[must_use]
+    pub fn interrupted_by(mut self, interrupt: Rc<dyn Interrupt>) -> Host {
+        self.interrupt = Some(interrupt);
+        self
+    }
+
+    /// Ends the render when it takes longer than any chart needs, [`MAX_RENDER_TIME`] from now.
+    #[must_use]
+    pub fn in_time(self) -> Host {
+        self.interrupted_by(Rc::new(Deadline::after(MAX_RENDER_TIME)))
     }
 
     /// Makes `required` and `fail` report to a log in place of failing.

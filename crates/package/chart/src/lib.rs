@@ -30,6 +30,7 @@ pub mod chart;
 mod context;
 pub mod cosmetic;
 pub mod crds;
+pub mod deadline;
 pub mod dependencies;
 pub mod dependency_update;
 pub mod diagnosis;

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use gotemplate::error::shortened;
+
 /// A remark that does not stop the work; it prints as Helm's log does, with the place that it came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
@@ -16,6 +18,8 @@ pub type WarningSink<'a> = &'a mut dyn FnMut(Warning);
 
 impl Warning {
     pub(crate) fn new(place: &'static str, message: String) -> Self {
+        // Some show a value, which may be of any size.
+        let message = shortened(message);
         Self { place, message }
     }
 

@@ -10,24 +10,24 @@ use crate::value::{Integer, List, Text, Value};
 
 /// `and`: the executor evaluates its arguments itself, no further than needed.
 pub(crate) static AND: Function =
-    Function::variadic("and", &[Type::Reflect], Type::Reflect, handled_by_executor);
+    Function::variadic("and", &[Type::Reflect], Type::Reflect, handled_by_executor).fixed();
 /// `or`: as [`AND`].
 pub(crate) static OR: Function =
-    Function::variadic("or", &[Type::Reflect], Type::Reflect, handled_by_executor);
+    Function::variadic("or", &[Type::Reflect], Type::Reflect, handled_by_executor).fixed();
 /// `call`: the executor calls the function value.
 pub(crate) static CALL: Function =
-    Function::variadic("call", &[Type::Reflect], Type::Reflect, handled_by_executor);
+    Function::variadic("call", &[Type::Reflect], Type::Reflect, handled_by_executor).fixed();
 
-static NOT: Function = Function::new("not", &[Type::Reflect], not);
-static LEN: Function = Function::new("len", &[Type::Reflect], length);
-static INDEX: Function = Function::variadic("index", &[Type::Reflect], Type::Reflect, index);
-static SLICE: Function = Function::variadic("slice", &[Type::Reflect], Type::Reflect, slice);
-static HTML: Function = Function::variadic("html", &[], Type::Any, html);
-static JS: Function = Function::variadic("js", &[], Type::Any, js);
-static URLQUERY: Function = Function::variadic("urlquery", &[], Type::Any, urlquery);
-static PRINT: Function = Function::variadic("print", &[], Type::Any, print);
-static PRINTF: Function = Function::variadic("printf", &[Type::String], Type::Any, printf);
-static PRINTLN: Function = Function::variadic("println", &[], Type::Any, println);
+static NOT: Function = Function::new("not", &[Type::Reflect], not).fixed();
+static LEN: Function = Function::new("len", &[Type::Reflect], length).fixed();
+static INDEX: Function = Function::variadic("index", &[Type::Reflect], Type::Reflect, index).fixed();
+static SLICE: Function = Function::variadic("slice", &[Type::Reflect], Type::Reflect, slice).fixed();
+static HTML: Function = Function::variadic("html", &[], Type::Any, html).heavy();
+static JS: Function = Function::variadic("js", &[], Type::Any, js).heavy();
+static URLQUERY: Function = Function::variadic("urlquery", &[], Type::Any, urlquery).heavy();
+static PRINT: Function = Function::variadic("print", &[], Type::Any, print).heavy();
+static PRINTF: Function = Function::variadic("printf", &[Type::String], Type::Any, printf).heavy();
+static PRINTLN: Function = Function::variadic("println", &[], Type::Any, println).heavy();
 static EQ: Function = Function::variadic("eq", &[Type::Reflect], Type::Reflect, eq);
 static NE: Function = Function::new("ne", &[Type::Reflect, Type::Reflect], ne);
 static LT: Function = Function::new("lt", &[Type::Reflect, Type::Reflect], lt);

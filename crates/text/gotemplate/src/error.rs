@@ -43,12 +43,76 @@ pub enum Cause {
     },
 }
 
+/// How long an error may be: templates can put values of any size into one, which ends in logs and conditions.
+pub const MAX_MESSAGE_BYTES: usize = 64 << 10;
+
+/// How long what is said of one cause may be: with the places around it, it still is no longer than an error may be.
+pub const MAX_CAUSE_BYTES: usize = 48 << 10;
+
+/// How long a name may be in a message. Errors of templates within templates each have their own.
+const MAX_NAME_BYTES: usize = 4 << 10;
+
+/// Returns an error's text, without its middle where it is too long: both ends say what went wrong where.
+pub fn shortened(message: String) -> String {
+    cut(message, MAX_MESSAGE_BYTES)
+}
+
+/// Returns what is said of one cause, without its middle where it is too long.
+pub(crate) fn shortened_cause(message: String) -> String {
+    cut(message, MAX_CAUSE_BYTES)
+}
+
+fn cut(text: String, most: usize) -> String {
+    if text.len() <= most {
+        return text;
+    }
+    let start = text.floor_char_boundary(most / 2);
+    let end = text.ceil_char_boundary(text.len() - most / 2);
+    let left_out = end - start;
+    format!(
+        "{}… ({left_out} bytes left out) …{}",
+        &text[..start],
+        &text[end..]
+    )
+}
+
+impl Cause {
+    /// Cuts what is too long.
+    pub(crate) fn shortened(self) -> Cause {
+        match self {
+            Cause::Message(message) => Cause::Message(shortened_cause(message)),
+            Cause::Call { function, failure } => Cause::Call {
+                function,
+                failure: Box::new(match *failure {
+                    Failure::Message(message) => Failure::Message(shortened_cause(message)),
+                    Failure::Execution { prefix, error } => Failure::Execution {
+                        prefix: cut(prefix, MAX_NAME_BYTES),
+                        error,
+                    },
+                }),
+            },
+        }
+    }
+}
+
+impl Place {
+    /// Cuts what is too long.
+    pub(crate) fn shortened(self) -> Place {
+        Place {
+            file: cut(self.file, MAX_NAME_BYTES),
+            template: cut(self.template, MAX_NAME_BYTES),
+            node: cut(self.node, MAX_NAME_BYTES),
+            ..self
+        }
+    }
+}
+
 impl ExecutionError {
     /// Returns an error that belongs to no node.
     pub fn without_place(message: impl Into<String>) -> ExecutionError {
         ExecutionError {
             place: None,
-            cause: Cause::Message(message.into()),
+            cause: Cause::Message(shortened_cause(message.into())),
         }
     }
 

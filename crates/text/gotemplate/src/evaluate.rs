@@ -8,25 +8,7 @@ use crate::function::{Call, Failure, Function};
 use crate::node::{At, Command, Number, Operand, Pipeline, Term};
 use crate::types::{Kind, Type};
 use crate::value::{Text, Value};
-
-/// Bytes that a function returns are counted as work, one unit for so many.
-const BYTES_PER_STEP: usize = 1024;
-
-/// Elements of a list that a function returns are counted as work, one unit for so many.
-const ELEMENTS_PER_STEP: usize = 16;
-
-/// A map that a function returns is counted as so many units: it takes hundreds of bytes even when it is small.
-const STEPS_PER_MAP: u64 = 20;
-
-/// Returns the work that a function's result stands for, so that the limit on work also bounds memory.
-fn work_of(result: &Value) -> u64 {
-    match result {
-        Value::String(text) | Value::Bytes(text) => (text.len() / BYTES_PER_STEP) as u64,
-        Value::List(list) => 1 + (list.len() / ELEMENTS_PER_STEP) as u64,
-        Value::Map(_) => STEPS_PER_MAP,
-        _ => 0,
-    }
-}
+use crate::work;
 
 /// What is given to a field, method or function: its own arguments, and the previous command's value.
 #[derive(Clone, Copy)]
@@ -60,7 +42,8 @@ impl Executor<'_> {
             value = Some(Reflected::plain(result.value));
         }
         let value = value.unwrap_or_default();
-        frame.declare(pipeline, &value)?;
+        let looked_at = frame.declare(pipeline, &value)?;
+        self.charge(frame, work::of_elements(looked_at))?;
         Ok(value)
     }
 
@@ -157,9 +140,11 @@ impl Executor<'_> {
         given: Given<'t, '_>,
     ) -> Result<Reflected> {
         frame.at = Some(At::Operand(node));
-        let Some(value) = frame.variable(name).cloned() else {
+        let Some((looked_at, value)) = frame.variable(name) else {
             return Err(frame.fail(format!("undefined variable: {name}")));
         };
+        let value = value.clone();
+        self.charge(frame, work::of_elements(looked_at))?;
         if fields.is_empty() {
             not_a_function(frame, node, given)?;
             return Ok(value);
@@ -331,6 +316,10 @@ impl Executor<'_> {
                 .unwrap_or_default();
             self.call_value(&callee, arguments)
         } else {
+            if let Err(message) = self.charge_before(function, &receiver, &arguments) {
+                frame.at = Some(node);
+                return Err(frame.fail(message));
+            }
             (function.body)(&mut Call {
                 receiver,
                 arguments,
@@ -339,7 +328,7 @@ impl Executor<'_> {
         };
         match result {
             Ok(value) => {
-                self.charge(frame, work_of(&value))?;
+                self.charge(frame, work::after(function, &value))?;
                 // Only a function that returns an interface can return nothing.
                 let in_interface = matches!(value, Value::Nil);
                 Ok(Reflected { value, in_interface })
@@ -403,6 +392,7 @@ impl Executor<'_> {
                 .unwrap_or(Type::Any);
             builtins::prepare(argument, parameter).map_err(|message| format!("arg {index}: {message}"))?;
         }
+        self.charge_before(function, &Value::Nil, &arguments)?;
         (function.body)(&mut Call {
             receiver: Value::Nil,
             arguments,

@@ -5,16 +5,21 @@ use std::sync::Arc;
 
 use crate::error::{Cause, ExecutionError, Place};
 use crate::format;
+use crate::function::Function;
 use crate::node::{At, Branch, Node, NodeList, Pipeline};
 use crate::templates::{Template, Templates};
 use crate::types::{Kind, Type};
 use crate::value::{Integer, Text, Value};
+use crate::work;
 
 /// How deep templates may call each other, as in Go.
 pub const MAX_TEMPLATE_DEPTH: usize = 100_000;
 
 /// How many steps an execution may take unless told otherwise: seconds of work, far above what any chart needs.
 pub const MAX_STEPS: u64 = 20_000_000;
+
+/// How many steps lie between two questions whether to stop: less than a millisecond, and far more than asking costs.
+const STEPS_BETWEEN_QUESTIONS: u64 = 4_096;
 
 /// How many bytes may be written and not yet handed on unless told otherwise.
 pub const MAX_OUTPUT_BYTES: usize = 128 << 20;
@@ -72,6 +77,12 @@ pub trait Observer {
     fn reads(&self, map: &crate::value::Map, key: &[u8]);
 }
 
+/// Ends executions early; the program decides when, since this crate has no clock.
+pub trait Interrupt {
+    /// Returns why the execution must end now; none when it may go on. Asked every few thousand steps.
+    fn reason_to_stop(&self) -> Option<String>;
+}
+
 /// A run of templates: the set, the output, the state for functions, and the limits.
 pub struct Executor<'run> {
     pub(crate) templates: Arc<Templates>,
@@ -80,11 +91,14 @@ pub struct Executor<'run> {
     /// The state that functions can reach.
     pub host: &'run dyn Any,
     pub(crate) observer: Option<&'run dyn Observer>,
+    interrupt: Option<&'run dyn Interrupt>,
     output: Vec<u8>,
     /// Bytes in the buffers of templates that wait for an inner one.
     waiting_bytes: usize,
     buffers: usize,
     steps: u64,
+    /// The step at which the interrupt is asked next.
+    asks_at: u64,
     pub(crate) depth: usize,
 }
 
@@ -148,34 +162,40 @@ impl<'template> Frame<'template> {
         }
     }
 
-    fn set(&mut self, name: &str, value: Reflected) -> Result<()> {
-        match self.variables.iter_mut().rev().find(|(known, _)| *known == name) {
-            Some((_, slot)) => {
+    /// Sets a variable; returns how many others were looked at before it.
+    fn set(&mut self, name: &str, value: Reflected) -> Result<usize> {
+        let mut known_ones = self.variables.iter_mut().rev().enumerate();
+        match known_ones.find(|(_, (known, _))| *known == name) {
+            Some((looked_at, (_, slot))) => {
                 *slot = value;
-                Ok(())
+                Ok(looked_at)
             }
             None => Err(self.fail(format!("undefined variable: {name}"))),
         }
     }
 
-    pub(crate) fn variable(&self, name: &str) -> Option<&Reflected> {
+    /// Finds a variable; returns how many others were looked at before it, too.
+    pub(crate) fn variable(&self, name: &str) -> Option<(usize, &Reflected)> {
         self.variables
             .iter()
             .rev()
-            .find(|(known, _)| *known == name)
-            .map(|(_, value)| value)
+            .enumerate()
+            .find(|(_, (known, _))| *known == name)
+            .map(|(looked_at, (_, value))| (looked_at, value))
     }
 
-    /// Puts the value of a pipeline into the variables that it declares or assigns.
-    pub(crate) fn declare(&mut self, pipeline: &'template Pipeline, value: &Reflected) -> Result<()> {
+    /// Puts the value of a pipeline into the variables that it declares or assigns; returns how many others were
+    /// looked at.
+    pub(crate) fn declare(&mut self, pipeline: &'template Pipeline, value: &Reflected) -> Result<usize> {
+        let mut looked_at = 0;
         for name in &pipeline.declarations {
             if pipeline.assigns {
-                self.set(name, value.clone())?;
+                looked_at += self.set(name, value.clone())?;
             } else {
                 self.variables.push((name, value.clone()));
             }
         }
-        Ok(())
+        Ok(looked_at)
     }
 
     /// Returns the error for what went wrong at the current node.
@@ -193,8 +213,12 @@ impl<'template> Frame<'template> {
                 template: self.template.name.to_str().into_owned(),
                 node: at.describe(&self.template.source),
             }
+            .shortened()
         });
-        Box::new(ExecutionError { place, cause })
+        Box::new(ExecutionError {
+            place,
+            cause: cause.shortened(),
+        })
     }
 }
 
@@ -206,10 +230,12 @@ impl<'run> Executor<'run> {
             options,
             host,
             observer: None,
+            interrupt: None,
             output: Vec::new(),
             waiting_bytes: 0,
             buffers: 0,
             steps: 0,
+            asks_at: STEPS_BETWEEN_QUESTIONS,
             depth: 0,
         }
     }
@@ -217,6 +243,20 @@ impl<'run> Executor<'run> {
     /// Lets `observer` hear what executions do.
     pub fn observe(&mut self, observer: &'run dyn Observer) {
         self.observer = Some(observer);
+    }
+
+    /// Ends executions as soon as `interrupt` has a reason.
+    pub fn interrupt_by(&mut self, interrupt: &'run dyn Interrupt) {
+        self.interrupt = Some(interrupt);
+    }
+
+    /// Returns how many steps have been taken.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    pub(crate) fn steps_left(&self) -> u64 {
+        self.options.max_steps.saturating_sub(self.steps)
     }
 
     /// Returns the set of templates that are being executed.
@@ -264,9 +304,19 @@ impl<'run> Executor<'run> {
         self.walk_list(&mut frame, data, &template.root).map(|_| ())
     }
 
-    /// Counts work; a unit is about one node, or a kilobyte that a function made.
+    /// Counts work; a unit is about one node, or what [`work`] says of functions.
     pub(crate) fn charge(&mut self, frame: &Frame<'_>, units: u64) -> Result<()> {
         self.charge_work(units).map_err(|message| frame.fail(message))
+    }
+
+    /// Counts the work of a function with these arguments, before it runs.
+    pub(crate) fn charge_before(
+        &mut self,
+        function: &Function,
+        receiver: &Value,
+        arguments: &[Value],
+    ) -> std::result::Result<(), String> {
+        self.charge_work(work::before(function, receiver, arguments, self.steps_left()))
     }
 
     /// Counts work that a function does beyond returning a value; the message says that it is too much.
@@ -275,8 +325,15 @@ impl<'run> Executor<'run> {
         let limit = self.options.max_steps;
         if self.steps > limit {
             return Err(format!(
-                "execution takes more than {limit} steps; a range or a recursion here doesn't seem to end"
+                "execution takes more than {limit} steps; a range or a recursion here doesn't seem to end, or goes \
+                 over large texts or lists again and again"
             ));
+        }
+        if self.steps >= self.asks_at {
+            self.asks_at = self.steps.saturating_add(STEPS_BETWEEN_QUESTIONS);
+            if let Some(reason) = self.interrupt.and_then(Interrupt::reason_to_stop) {
+                return Err(reason);
+            }
         }
         Ok(())
     }
@@ -388,6 +445,8 @@ impl<'run> Executor<'run> {
                 }
             }
             Value::Map(map) => {
+                // All entries are copied before the first is looked at.
+                self.charge(frame, work::of_elements(map.len()))?;
                 for (key, item) in map.entries() {
                     any = true;
                     let element = Reflected::element(item, map.element());
@@ -443,10 +502,14 @@ impl<'run> Executor<'run> {
         let pipeline = &branch.pipeline;
         match pipeline.declarations.as_slice() {
             [] => {}
-            [only] if pipeline.assigns => frame.set(only, element.clone())?,
+            [only] if pipeline.assigns => {
+                let looked_at = frame.set(only, element.clone())?;
+                self.charge(frame, work::of_elements(looked_at))?;
+            }
             [first, second, ..] if pipeline.assigns => {
-                frame.set(first, Reflected::plain(index))?;
-                frame.set(second, element.clone())?;
+                let looked_at =
+                    frame.set(first, Reflected::plain(index))? + frame.set(second, element.clone())?;
+                self.charge(frame, work::of_elements(looked_at))?;
             }
             declarations => {
                 // The pipeline has pushed one variable for each declaration.
@@ -489,6 +552,8 @@ impl<'run> Executor<'run> {
     }
 
     fn print(&mut self, frame: &Frame<'_>, value: &Value) -> Result<()> {
+        self.charge(frame, work::of_printing(value, self.steps_left()))?;
+        let start = self.output.len();
         match value {
             Value::String(text) => self.output.extend_from_slice(text),
             Value::Nil => self.output.extend_from_slice(b"<no value>"),
@@ -504,7 +569,6 @@ impl<'run> Executor<'run> {
                     self.output.extend_from_slice(text.as_bytes());
                 } else {
                     // A pointer is followed before it is printed, so the `&` of its own form is not shown.
-                    let start = self.output.len();
                     format::append_value(&mut self.output, value);
                     if object.kind() == Kind::Pointer && self.output.get(start) == Some(&b'&') {
                         self.output.remove(start);
@@ -512,6 +576,10 @@ impl<'run> Executor<'run> {
                 }
             }
             _ => format::append_value(&mut self.output, value),
+        }
+        if let Value::Object(_) = value {
+            // What is in it is not known before it is printed.
+            self.charge(frame, work::of_heavy_text(self.output.len() - start))?;
         }
         self.check_output(frame)
     }

@@ -6,6 +6,7 @@ use crate::error::ExecutionError;
 use crate::execute::Executor;
 use crate::types::Type;
 use crate::value::{List, Map, Text, Value};
+use crate::work::{self, Effort};
 
 /// A function or method with the signature that Go's reflection would see.
 pub struct Function {
@@ -15,6 +16,8 @@ pub struct Function {
     pub parameters: &'static [Type],
     /// The element type of the variadic parameter, where there is one.
     pub variadic: Option<Type>,
+    /// How much it does with its arguments.
+    pub effort: Effort,
     /// What it does; arguments have been checked against the signature.
     pub body: Body,
 }
@@ -23,17 +26,18 @@ pub struct Function {
 pub type Body = fn(&mut Call<'_, '_>) -> Result<Value, Failure>;
 
 impl Function {
-    /// Describes a function with fixed parameters.
+    /// Describes a function with fixed parameters, which is light work.
     pub const fn new(name: &'static str, parameters: &'static [Type], body: Body) -> Function {
         Function {
             name,
             parameters,
             variadic: None,
+            effort: Effort::Light,
             body,
         }
     }
 
-    /// Describes a function whose last parameter takes any number of arguments.
+    /// Describes a function whose last parameter takes any number of arguments; it is light work.
     pub const fn variadic(
         name: &'static str,
         parameters: &'static [Type],
@@ -44,8 +48,23 @@ impl Function {
             name,
             parameters,
             variadic: Some(rest),
+            effort: Effort::Light,
             body,
         }
+    }
+
+    /// Says that it costs the same whatever its arguments hold.
+    #[must_use]
+    pub const fn fixed(mut self) -> Function {
+        self.effort = Effort::Fixed;
+        self
+    }
+
+    /// Says that it works through everything that is in its arguments.
+    #[must_use]
+    pub const fn heavy(mut self) -> Function {
+        self.effort = Effort::Heavy;
+        self
     }
 
     /// Writes the type as Go prints it, without results.
@@ -121,6 +140,27 @@ impl Call<'_, '_> {
     /// Counts work beyond that of a quick function, such as making a key; one unit is about 100 nanoseconds.
     pub fn charge(&mut self, units: u64) -> Result<(), Failure> {
         self.executor.charge_work(units).map_err(Failure::Message)
+    }
+
+    /// Counts the work of looking at so many elements, such as comparing each of them.
+    pub fn charge_elements(&mut self, count: usize) -> Result<(), Failure> {
+        self.charge(work::of_elements(count))
+    }
+
+    /// Counts the work of going over a text once, which is done with arguments for light functions.
+    pub fn charge_text(&mut self, bytes: usize) -> Result<(), Failure> {
+        self.charge(work::of_light_text(bytes))
+    }
+
+    /// Counts the work of parsing or encoding a text, which is done with arguments for heavy functions.
+    pub fn charge_heavy_text(&mut self, bytes: usize) -> Result<(), Failure> {
+        self.charge(work::of_heavy_text(bytes))
+    }
+
+    /// Counts the work of printing a value, for functions that are light or cost the same whatever they are given.
+    pub fn charge_printing(&mut self, value: &Value) -> Result<(), Failure> {
+        let left = self.executor.steps_left();
+        self.charge(work::of_printing(value, left))
     }
 
     /// Returns the state that the program gave to the execution, when it is a `T`.

@@ -30,10 +30,12 @@ pub mod templates;
 mod text;
 pub mod types;
 pub mod value;
+mod work;
 
 pub use error::{Cause, ExecutionError, Place};
 pub use execute::{
-    Dialect, Executor, MAX_OUTPUT_BYTES, MAX_STEPS, MAX_TEMPLATE_DEPTH, MissingKey, Observer, Options,
+    Dialect, Executor, Interrupt, MAX_OUTPUT_BYTES, MAX_STEPS, MAX_TEMPLATE_DEPTH, MissingKey, Observer,
+    Options,
 };
 pub use function::{Call, Failure, Function};
 pub use functions::Functions;
@@ -43,3 +45,4 @@ pub use parse::{MAX_NESTING, MAX_SOURCE_BYTES, ParseError};
 pub use templates::{Parsed, Template, Templates};
 pub use types::{IntegerKind, Kind, NamedType, Type};
 pub use value::{Integer, List, Map, Text, Value};
+pub use work::Effort;

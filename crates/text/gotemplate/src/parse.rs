@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::constant;
+use crate::error::shortened_cause;
 use crate::format;
 use crate::functions::Functions;
 use crate::lex::{Lexer, Token, TokenKind};
@@ -179,7 +180,7 @@ impl Parser<'_> {
         ParseError {
             file: self.shared.file.to_string(),
             line: self.tree.tokens[0].line,
-            message: message.into(),
+            message: shortened_cause(message.into()),
         }
     }
 

@@ -34,13 +34,19 @@ fn method(name: &str) -> Option<&'static Function> {
 }
 
 static METHODS: [Function; 6] = [
-    Function::new("Get", &[Type::String], get),
-    Function::new("GetBytes", &[Type::String], get_bytes),
-    Function::new("Glob", &[Type::String], glob),
-    Function::new("AsConfig", &[], as_config),
-    Function::new("AsSecrets", &[], as_secrets),
-    Function::new("Lines", &[Type::String], lines),
+    Function::new("Get", &[Type::String], get).fixed(),
+    Function::new("GetBytes", &[Type::String], get_bytes).fixed(),
+    Function::new("Glob", &[Type::String], glob).fixed(),
+    Function::new("AsConfig", &[], as_config).heavy(),
+    Function::new("AsSecrets", &[], as_secrets).heavy(),
+    Function::new("Lines", &[Type::String], lines).fixed(),
 ];
+
+/// The work of compiling a pattern, in steps, beside one for each file that is held to it.
+const GLOB_WORK: u64 = 100;
+
+/// The work of compiling a byte of a pattern.
+const GLOB_WORK_PER_BYTE: u64 = 10;
 
 fn receiver(call: &Call<'_, '_>) -> Map {
     call.receiver.as_map().cloned().unwrap_or_default()
@@ -62,8 +68,10 @@ fn get_bytes(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
 }
 
 fn glob(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
-    let glob = Glob::new(&call.string(0));
     let files = receiver(call);
+    let pattern = call.text(0).len() as u64;
+    call.charge(GLOB_WORK + pattern * GLOB_WORK_PER_BYTE + files.len() as u64)?;
+    let glob = Glob::new(&call.string(0));
     let matching = files
         .borrow()
         .iter()
@@ -106,6 +114,7 @@ fn lines(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
     let Some(content) = content(call) else {
         return Ok(Value::List(List::of(Type::String, Vec::new())));
     };
+    call.charge_heavy_text(content.len())?;
     if content.is_empty() {
         return Err("runtime error: index out of range [-1]".into());
     }

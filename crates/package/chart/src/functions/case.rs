@@ -10,22 +10,28 @@ use crate::go_characters::{
 pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("upper", &[Type::String], |call| {
         Ok(Value::String(change(call.text(0), to_upper)))
-    }),
+    })
+    .heavy(),
     Function::new("lower", &[Type::String], |call| {
         Ok(Value::String(change(call.text(0), to_lower)))
-    }),
+    })
+    .heavy(),
     Function::new("title", &[Type::String], |call| {
         Ok(Value::string(title(&call.text(0))))
-    }),
+    })
+    .heavy(),
     Function::new("untitle", &[Type::String], |call| {
         Ok(Value::string(untitle(&call.text(0))))
-    }),
+    })
+    .heavy(),
     Function::new("swapcase", &[Type::String], |call| {
         Ok(Value::string(swap_case(&call.text(0))))
-    }),
+    })
+    .heavy(),
     Function::new("initials", &[Type::String], |call| {
         Ok(Value::string(initials(&call.text(0))))
-    }),
+    })
+    .heavy(),
 ];
 
 fn change(text: Text, case: fn(char) -> char) -> Text {

@@ -8,8 +8,8 @@ use super::limits::{check_items, nested};
 
 /// The functions of this file.
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::new("deepCopy", &[Type::Any], |call| copy_argument(&call.take(0))),
-    Function::new("mustDeepCopy", &[Type::Any], |call| copy_argument(&call.take(0))),
+    Function::new("deepCopy", &[Type::Any], |call| copy_argument(&call.take(0))).heavy(),
+    Function::new("mustDeepCopy", &[Type::Any], |call| copy_argument(&call.take(0))).heavy(),
 ];
 
 fn copy_argument(value: &Value) -> Result<Value, Failure> {

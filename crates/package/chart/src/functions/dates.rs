@@ -13,17 +13,20 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("date", &[Type::String, Type::Any], |call| {
         let layout = call.text(0);
         Ok(formatted(call, &layout, 1, b"Local"))
-    }),
+    })
+    .heavy(),
     Function::new(
         "date_in_zone",
         &[Type::String, Type::Any, Type::String],
         date_in_zone,
-    ),
+    )
+    .heavy(),
     Function::new(
         "dateInZone",
         &[Type::String, Type::Any, Type::String],
         date_in_zone,
-    ),
+    )
+    .heavy(),
     Function::new("date_modify", &[Type::String, TIME], date_modify),
     Function::new("dateModify", &[Type::String, TIME], date_modify),
     Function::new("must_date_modify", &[Type::String, TIME], must_date_modify),
@@ -56,11 +59,13 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     }),
     Function::new("mustToDate", &[Type::String, Type::String], |call| {
         Ok(read(call)?.into())
-    }),
+    })
+    .heavy(),
     Function::new("toDate", &[Type::String, Type::String], |call| {
         Ok(read(call).unwrap_or_else(|_| Time::zero()).into())
-    }),
-    Function::new("now", &[], |call| Ok(present(call).into())),
+    })
+    .heavy(),
+    Function::new("now", &[], |call| Ok(present(call).into())).fixed(),
     Function::new("unixEpoch", &[TIME], |call| {
         Ok(Value::string(argument(call, 0).unix().to_string()))
     }),

@@ -10,27 +10,33 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::variadic("default", &[Type::Any], Type::Any, |call| {
         let given = call.take(1);
         Ok(if is_empty(&given) { call.take(0) } else { given })
-    }),
+    })
+    .fixed(),
     Function::new("empty", &[Type::Any], |call| {
         Ok(Value::Bool(is_empty(&call.take(0))))
-    }),
+    })
+    .fixed(),
     Function::variadic("coalesce", &[], Type::Any, |call| {
         Ok(call
             .arguments
             .drain(..)
             .find(|value| !is_empty(value))
             .unwrap_or_default())
-    }),
+    })
+    .fixed(),
     Function::variadic("all", &[], Type::Any, |call| {
         Ok(Value::Bool(!call.arguments.iter().any(is_empty)))
-    }),
+    })
+    .fixed(),
     Function::variadic("any", &[], Type::Any, |call| {
         Ok(Value::Bool(!call.arguments.iter().all(is_empty)))
-    }),
+    })
+    .fixed(),
     Function::new("ternary", &[Type::Any, Type::Any, Type::Bool], |call| {
         let chosen = usize::from(!call.boolean(2));
         Ok(call.take(chosen))
-    }),
+    })
+    .fixed(),
     Function::new("compact", &[Type::Any], |call| compact(&call.take(0))),
     Function::new("mustCompact", &[Type::Any], |call| compact(&call.take(0))),
 ];

@@ -6,13 +6,14 @@ use super::conversion::strval;
 
 /// The functions of this file.
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::variadic("dict", &[], Type::Any, |call| Ok(dict(&call.arguments))),
+    Function::variadic("dict", &[], Type::Any, dict).fixed(),
     Function::new("get", &[Type::Map, Type::String], |call| {
         Ok(call
             .map(0)
             .and_then(|map| map.get(&*call.text(1)))
             .unwrap_or_else(|| "".into()))
-    }),
+    })
+    .fixed(),
     Function::new("set", &[Type::Map, Type::String, Type::Any], |call| {
         match call.map(0) {
             Some(map) => {
@@ -21,19 +22,22 @@ pub(crate) static FUNCTIONS: &[Function] = &[
             }
             None => Err("assignment to entry in nil map".into()),
         }
-    }),
+    })
+    .fixed(),
     Function::new("unset", &[Type::Map, Type::String], |call| match call.map(0) {
         Some(map) => {
             map.remove(&*call.text(1));
             Ok(Value::Map(map.unnamed()))
         }
         None => Ok(Value::TypedNil(Type::Map)),
-    }),
+    })
+    .fixed(),
     Function::new("hasKey", &[Type::Map, Type::String], |call| {
         Ok(Value::Bool(
             call.map(0).is_some_and(|map| map.contains_key(&*call.text(1))),
         ))
-    }),
+    })
+    .fixed(),
     Function::variadic("pluck", &[Type::String], Type::Map, |call| {
         let key = call.text(0);
         Ok(Value::list(
@@ -43,7 +47,8 @@ pub(crate) static FUNCTIONS: &[Function] = &[
                 .filter_map(|map| map.as_map()?.get(&*key))
                 .collect(),
         ))
-    }),
+    })
+    .fixed(),
     Function::variadic("keys", &[], Type::Map, |call| {
         let maps = call.arguments.iter().filter_map(Value::as_map);
         Ok(Value::strings(maps.flat_map(|map| {
@@ -57,21 +62,25 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     }),
     Function::variadic("pick", &[Type::Map], Type::String, |call| {
         Ok(Value::Map(pick(call)))
-    }),
-    Function::variadic("omit", &[Type::Map], Type::String, |call| {
-        Ok(Value::Map(omit(call)))
-    }),
-    Function::variadic("dig", &[], Type::Any, dig),
+    })
+    .fixed(),
+    Function::variadic("omit", &[Type::Map], Type::String, |call| omit(call)),
+    Function::variadic("dig", &[], Type::Any, dig).fixed(),
 ];
 
 /// Pairs keys with values; a last key without one gets an empty text.
-fn dict(arguments: &[Value]) -> Value {
+fn dict(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
+    let arguments = std::mem::take(&mut call.arguments);
+    // Only keys are looked at.
+    for key in arguments.iter().step_by(2) {
+        call.charge_printing(key)?;
+    }
     let entries = arguments.chunks(2).filter_map(|pair| match pair {
         [key, value] => Some((strval(key), value.clone())),
         [key] => Some((strval(key), "".into())),
         _ => None,
     });
-    Value::Map(entries.collect())
+    Ok(Value::Map(entries.collect()))
 }
 
 fn pick(call: &Call<'_, '_>) -> Map {
@@ -81,12 +90,17 @@ fn pick(call: &Call<'_, '_>) -> Map {
         .collect()
 }
 
-fn omit(call: &Call<'_, '_>) -> Map {
-    let Some(map) = call.map(0) else { return Map::new() };
+fn omit(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
+    let Some(map) = call.map(0) else {
+        return Ok(Value::Map(Map::new()));
+    };
+    call.charge_elements(map.len().saturating_mul(call.arguments.len()))?;
     let omitted: Vec<_> = call.arguments.iter().skip(1).filter_map(Value::as_text).collect();
     let entries = map.borrow();
     let kept = entries.iter().filter(|(key, _)| !omitted.contains(key));
-    kept.map(|(key, value)| (key.clone(), value.clone())).collect()
+    Ok(Value::Map(
+        kept.map(|(key, value)| (key.clone(), value.clone())).collect(),
+    ))
 }
 
 /// Follows keys into nested maps; the last two arguments are the default and the map.

@@ -13,13 +13,16 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     }),
     Function::new("b64dec", &[Type::String], |call| {
         decoded("base64", base64_decode(&call.text(0)))
-    }),
+    })
+    .heavy(),
     Function::new("b32enc", &[Type::String], |call| {
         limits::text(base32_encode(&call.text(0)))
-    }),
+    })
+    .heavy(),
     Function::new("b32dec", &[Type::String], |call| {
         decoded("base32", base32_decode(&call.text(0)))
-    }),
+    })
+    .heavy(),
 ];
 
 /// The position of the byte that Go calls illegal.

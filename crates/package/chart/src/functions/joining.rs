@@ -16,34 +16,42 @@ pub(crate) static FUNCTIONS: &[Function] = &[
         write_each(&call.arguments, |out, value| {
             out.extend_from_slice(&quote(&strval(value)));
         })
-    }),
+    })
+    .heavy(),
     Function::variadic("squote", &[], Type::Any, |call| {
         write_each(&call.arguments, |out, value| {
             out.push(b'\'');
             append_value(out, value);
             out.push(b'\'');
         })
-    }),
+    })
+    .heavy(),
     Function::variadic("cat", &[], Type::Any, |call| {
         write_each(&call.arguments, append_value)
-    }),
+    })
+    .heavy(),
     Function::new("toString", &[Type::Any], |call| {
         Ok(Value::String(strval(&call.take(0))))
-    }),
-    Function::new("toStrings", &[Type::Any], |call| Ok(to_strings(&call.take(0)))),
+    })
+    .heavy(),
+    Function::new("toStrings", &[Type::Any], |call| Ok(to_strings(&call.take(0)))).heavy(),
     Function::new("join", &[Type::String, Type::Any], |call| {
         join(&call.text(0), &call.take(1))
-    }),
-    Function::new("sortAlpha", &[Type::Any], |call| Ok(sort_alpha(&call.take(0)))),
+    })
+    .heavy(),
+    Function::new("sortAlpha", &[Type::Any], |call| Ok(sort_alpha(&call.take(0)))).heavy(),
     Function::new("splitList", &[Type::String, Type::String], |call| {
         Ok(Value::strings(split(&call.text(1), &call.text(0), -1)?))
-    }),
+    })
+    .heavy(),
     Function::new("split", &[Type::String, Type::String], |call| {
         Ok(numbered(split(&call.text(1), &call.text(0), -1)?))
-    }),
+    })
+    .heavy(),
     Function::new("splitn", &[Type::String, Type::INT, Type::String], |call| {
         Ok(numbered(split(&call.text(2), &call.text(0), call.integer(1))?))
-    }),
+    })
+    .heavy(),
 ];
 
 /// Writes what is not nil, with spaces between.

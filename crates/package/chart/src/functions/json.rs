@@ -2,22 +2,23 @@
 
 use gotemplate::{Call, Failure, Function, Type, Value};
 use goyaml::json::{self, Escape};
-use goyaml::{Numbers, ReadOptions};
 
 use super::generic::{Generic, LIST_TYPE, MAP_TYPE, error_list, error_map, mismatch};
 use super::limits;
+use crate::document::VALUES;
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::new("toJson", &[Type::Any], |call| or_nothing(to_json(call))),
-    Function::new("mustToJson", &[Type::Any], to_json),
+    Function::new("toJson", &[Type::Any], |call| or_nothing(to_json(call))).heavy(),
+    Function::new("mustToJson", &[Type::Any], to_json).heavy(),
     Function::new("toPrettyJson", &[Type::Any], |call| {
         or_nothing(to_pretty_json(call))
-    }),
-    Function::new("mustToPrettyJson", &[Type::Any], to_pretty_json),
+    })
+    .heavy(),
+    Function::new("mustToPrettyJson", &[Type::Any], to_pretty_json).heavy(),
     // Sprig panics where this one fails, which ends up as the same error.
-    Function::new("toRawJson", &[Type::Any], to_raw_json),
-    Function::new("mustToRawJson", &[Type::Any], to_raw_json),
-    Function::new("mustFromJson", &[Type::String], |call| Ok(read(&call.text(0))?)),
+    Function::new("toRawJson", &[Type::Any], to_raw_json).heavy(),
+    Function::new("mustToRawJson", &[Type::Any], to_raw_json).heavy(),
+    Function::new("mustFromJson", &[Type::String], |call| Ok(read(&call.text(0))?)).heavy(),
     Function::new("fromJson", &[Type::String], |call| {
         Ok(match read(&call.text(0)) {
             Ok(map @ Value::Map(_)) => map,
@@ -25,7 +26,8 @@ pub(crate) static FUNCTIONS: &[Function] = &[
             Ok(other) => error_map(mismatch(&other, MAP_TYPE)),
             Err(error) => error_map(error),
         })
-    }),
+    })
+    .heavy(),
     Function::new("fromJsonArray", &[Type::String], |call| {
         Ok(match read(&call.text(0)) {
             Ok(list @ Value::List(_)) => list,
@@ -33,7 +35,8 @@ pub(crate) static FUNCTIONS: &[Function] = &[
             Ok(other) => error_list(mismatch(&other, LIST_TYPE)),
             Err(error) => error_list(error),
         })
-    }),
+    })
+    .heavy(),
 ];
 
 fn written(result: Result<String, goyaml::Error>) -> Result<Value, Failure> {
@@ -58,11 +61,7 @@ fn to_raw_json(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
 }
 
 fn read(text: &[u8]) -> Result<Value, String> {
-    let options = ReadOptions {
-        numbers: Numbers::Float64,
-        ..ReadOptions::default()
-    };
-    json::from_slice(text, options)
+    json::from_slice(text, VALUES)
         .map(|Generic(value)| value)
         .map_err(|error| error.to_string())
 }

@@ -5,17 +5,19 @@ use std::borrow::Cow;
 use gotemplate::{Call, Failure, Function, List, Text, Type, Value};
 
 use super::conversion::{elements, to_int64};
-use super::equality::deep_equal;
+use super::equality::deep_equal_counting;
 use super::limits::check_items;
 
 /// The functions of this file.
 pub(crate) static FUNCTIONS: &[Function] = &[
     Function::variadic("list", &[], Type::Any, |call| {
         Ok(Value::list(std::mem::take(&mut call.arguments)))
-    }),
+    })
+    .fixed(),
     Function::variadic("tuple", &[], Type::Any, |call| {
         Ok(Value::list(std::mem::take(&mut call.arguments)))
-    }),
+    })
+    .fixed(),
     Function::new("append", &[Type::Any, Type::Any], push),
     Function::new("push", &[Type::Any, Type::Any], push),
     Function::new("mustAppend", &[Type::Any, Type::Any], push),
@@ -32,12 +34,12 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("mustInitial", &[Type::Any], initial),
     Function::new("reverse", &[Type::Any], reverse),
     Function::new("mustReverse", &[Type::Any], reverse),
-    Function::new("uniq", &[Type::Any], uniq),
-    Function::new("mustUniq", &[Type::Any], uniq),
-    Function::variadic("without", &[Type::Any], Type::Any, without),
-    Function::variadic("mustWithout", &[Type::Any], Type::Any, without),
-    Function::new("has", &[Type::Any, Type::Any], has),
-    Function::new("mustHas", &[Type::Any, Type::Any], has),
+    Function::new("uniq", &[Type::Any], uniq).fixed(),
+    Function::new("mustUniq", &[Type::Any], uniq).fixed(),
+    Function::variadic("without", &[Type::Any], Type::Any, without).fixed(),
+    Function::variadic("mustWithout", &[Type::Any], Type::Any, without).fixed(),
+    Function::new("has", &[Type::Any, Type::Any], has).fixed(),
+    Function::new("mustHas", &[Type::Any, Type::Any], has).fixed(),
     Function::variadic("slice", &[Type::Any], Type::Any, slice),
     Function::variadic("mustSlice", &[Type::Any], Type::Any, slice),
     Function::variadic("concat", &[], Type::Any, concat),
@@ -47,6 +49,9 @@ pub(crate) static FUNCTIONS: &[Function] = &[
 
 /// What Go says where a function asks the untyped nil for its type.
 const NIL_DEREFERENCE: &str = "runtime error: invalid memory address or nil pointer dereference";
+
+/// How many pairs of values a search looks at before it charges them, so that a long one can be ended.
+const PAIRS_BETWEEN_CHARGES: usize = 65_536;
 
 /// What Go says where a function makes a list of a negative or infinite length.
 const MAKESLICE: &str = "runtime error: makeslice: len out of range";
@@ -131,19 +136,30 @@ fn reverse(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
     ))
 }
 
-fn contains(list: &[Value], wanted: &Value) -> Result<bool, Failure> {
+/// Searches a list, which is charged as it goes: for `uniq` each search is one of as many as there are elements.
+fn contains(call: &mut Call<'_, '_>, list: &[Value], wanted: &Value) -> Result<bool, Failure> {
+    let mut looked_at = 0;
+    let mut is_found = false;
     for item in list {
-        if deep_equal(wanted, item)? {
-            return Ok(true);
+        let (is_equal, pairs) = deep_equal_counting(wanted, item)?;
+        looked_at += pairs;
+        if is_equal {
+            is_found = true;
+            break;
+        }
+        if looked_at >= PAIRS_BETWEEN_CHARGES {
+            call.charge_elements(std::mem::take(&mut looked_at))?;
         }
     }
-    Ok(false)
+    call.charge_elements(looked_at)?;
+    Ok(is_found)
 }
 
 fn uniq(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
     let mut kept: Vec<Value> = Vec::new();
-    for item in elements_or(argument(call, 0), "find uniq on")?.iter() {
-        if !contains(&kept, item)? {
+    let list = call.take(0);
+    for item in elements_or(&list, "find uniq on")?.iter() {
+        if !contains(call, &kept, item)? {
             kept.push(item.clone());
         }
     }
@@ -151,10 +167,12 @@ fn uniq(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
 }
 
 fn without(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
-    let omitted = call.arguments.get(1..).unwrap_or_default();
+    let list = call.take(0);
+    let arguments = std::mem::take(&mut call.arguments);
+    let omitted = arguments.get(1..).unwrap_or_default();
     let mut kept = Vec::new();
-    for item in elements_or(argument(call, 0), "find without on")?.iter() {
-        if !contains(omitted, item)? {
+    for item in elements_or(&list, "find without on")?.iter() {
+        if !contains(call, omitted, item)? {
             kept.push(item.clone());
         }
     }
@@ -162,14 +180,12 @@ fn without(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
 }
 
 fn has(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
-    let haystack = argument(call, 1);
+    let (wanted, haystack) = (call.take(0), call.take(1));
     if matches!(haystack, Value::Nil) {
         return Ok(Value::Bool(false));
     }
-    Ok(Value::Bool(contains(
-        &elements_or(haystack, "find has on")?,
-        argument(call, 0),
-    )?))
+    let list = elements_or(&haystack, "find has on")?;
+    Ok(Value::Bool(contains(call, &list, &wanted)?))
 }
 
 /// Returns the elements from one index up to another, as a list of the same type; nil of an empty list.

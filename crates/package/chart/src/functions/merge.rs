@@ -10,16 +10,20 @@ use super::limits::nested;
 pub(crate) static FUNCTIONS: &[Function] = &[
     Function::variadic("merge", &[Type::Map], Type::Map, |call| {
         merge_or_empty(call, Overwrite::Empty)
-    }),
+    })
+    .heavy(),
     Function::variadic("mustMerge", &[Type::Map], Type::Map, |call| {
         merge_all(call, Overwrite::Empty)?.into_result()
-    }),
+    })
+    .heavy(),
     Function::variadic("mergeOverwrite", &[Type::Map], Type::Map, |call| {
         merge_or_empty(call, Overwrite::Everything)
-    }),
+    })
+    .heavy(),
     Function::variadic("mustMergeOverwrite", &[Type::Map], Type::Map, |call| {
         merge_all(call, Overwrite::Everything)?.into_result()
-    }),
+    })
+    .heavy(),
 ];
 
 /// Which values of the destination give way.

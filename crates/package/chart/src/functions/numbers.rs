@@ -27,7 +27,8 @@ pub(crate) static FUNCTIONS: &[Function] = &[
         Ok(Value::int64(
             parse_integer(&print_value(&call.take(0)), 8).unwrap_or(0),
         ))
-    }),
+    })
+    .heavy(),
     Function::new("add1", &[Type::Any], |call| {
         Ok(Value::int64(to_int64(&call.take(0)).wrapping_add(1)))
     }),

@@ -76,7 +76,8 @@ pub(crate) static FUNCTIONS: &[Function] = &[
         let mut bytes = vec![0; count];
         source::of(call).random_bytes(&mut bytes);
         limits::text(STANDARD.encode(bytes).into_bytes())
-    }),
+    })
+    .heavy(),
     Function::new("uuidv4", &[], |call| {
         Ok(Value::string(random_identifier(&*source::of(call))))
     }),

@@ -18,10 +18,12 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     }),
     Function::new("clean", &[Type::String], |call| {
         Ok(Value::string(clean(&call.text(0))))
-    }),
+    })
+    .heavy(),
     Function::new("osClean", &[Type::String], |call| {
         Ok(Value::string(clean(&call.text(0))))
-    }),
+    })
+    .heavy(),
     Function::new("ext", &[Type::String], |call| {
         Ok(Value::string(ext(&call.text(0))))
     }),

@@ -16,19 +16,23 @@ pub(crate) static FUNCTIONS: &[Function] = &[
             call,
             b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz",
         )
-    }),
+    })
+    .heavy(),
     Function::new("randAlpha", &[Type::INT], |call| {
         random_text(call, b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
-    }),
+    })
+    .heavy(),
     Function::new("randNumeric", &[Type::INT], |call| {
         random_text(call, b"0123456789")
-    }),
+    })
+    .heavy(),
     Function::new("randAscii", &[Type::INT], |call| {
         let printable: Vec<u8> = (b' '..=b'~').collect();
         random_text(call, &printable)
-    }),
-    Function::new("randInt", &[Type::INT, Type::INT], random_integer),
-    Function::new("shuffle", &[Type::String], shuffle),
+    })
+    .heavy(),
+    Function::new("randInt", &[Type::INT, Type::INT], random_integer).fixed(),
+    Function::new("shuffle", &[Type::String], shuffle).heavy(),
 ];
 
 fn source(call: &Call<'_, '_>) -> Rc<dyn Source> {

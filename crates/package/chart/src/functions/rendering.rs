@@ -9,8 +9,8 @@ use crate::functions::limits;
 use crate::host::Host;
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::new("include", &[Type::String, Type::Any], include),
-    Function::new("tpl", &[Type::String, Type::Any], tpl),
+    Function::new("include", &[Type::String, Type::Any], include).fixed(),
+    Function::new("tpl", &[Type::String, Type::Any], tpl).fixed(),
     Function::new("required", &[Type::String, Type::Any], required),
     Function::new("fail", &[Type::String], fail),
     Function::new(
@@ -92,6 +92,7 @@ impl Included {
 fn tpl(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
     let text = call.text(0);
     let data = call.take(1);
+    call.charge_text(text.len())?;
     // Most values hold no template at all.
     if memchr::memmem::find(&text, b"{{").is_none() {
         return Ok(Value::String(
@@ -127,15 +128,17 @@ fn tpl(call: &mut Call<'_, '_>) -> Result<Value, Failure> {
 }
 
 /// Parses the text once for all calls of a render.
-fn parse_tpl(call: &Call<'_, '_>, text: &Text) -> Result<Parsed, Failure> {
-    let host = host(call)?;
-    if let Some(parsed) = host.parsed_tpl.borrow().get(text) {
-        return Ok(parsed.clone());
+fn parse_tpl(call: &mut Call<'_, '_>, text: &Text) -> Result<Parsed, Failure> {
+    let known = host(call)?.parsed_tpl.borrow().get(text).cloned();
+    if let Some(parsed) = known {
+        return Ok(parsed);
     }
+    call.charge_heavy_text(text.len())?;
     let source = Bytes::copy_from_slice(text);
     let parsed = Parsed::new(SET_NAME, source, engine::functions())
         .map_err(|error| format!("cannot parse template {}: {error}", format::quoted(text)))?;
-    host.parsed_tpl.borrow_mut().insert(text.clone(), parsed.clone());
+    let mut known = host(call)?.parsed_tpl.borrow_mut();
+    known.insert(text.clone(), parsed.clone());
     Ok(parsed)
 }
 

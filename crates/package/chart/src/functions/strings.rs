@@ -1,5 +1,7 @@
 //! Text cut, searched, replaced, repeated and indented; counts are bytes, as Go counts them.
 
+use std::collections::HashSet;
+
 use gotemplate::{Failure, Function, Text, Type, Value};
 use memchr::memmem;
 
@@ -8,17 +10,19 @@ use crate::go_characters::{characters, first_character};
 
 /// The functions of this file.
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::new("hello", &[], |_| Ok("Hello!".into())),
+    Function::new("hello", &[], |_| Ok("Hello!".into())).fixed(),
     Function::new("trunc", &[Type::INT, Type::String], |call| {
         Ok(Value::string(trunc(call.integer(0), &call.text(1))))
-    }),
+    })
+    .fixed(),
     Function::new("substr", &[Type::INT, Type::INT, Type::String], |call| {
         Ok(Value::string(substring(
             call.integer(0),
             call.integer(1),
             &call.text(2),
         )?))
-    }),
+    })
+    .fixed(),
     Function::new("trim", &[Type::String], |call| {
         Ok(Value::string(trim_space(&call.text(0))))
     }),
@@ -42,7 +46,8 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     }),
     Function::new("nospace", &[Type::String], |call| {
         Ok(Value::String(without_space(call.text(0))))
-    }),
+    })
+    .heavy(),
     Function::new("contains", &[Type::String, Type::String], |call| {
         Ok(Value::Bool(memmem::find(&call.text(1), &call.text(0)).is_some()))
     }),
@@ -66,7 +71,8 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     }),
     Function::new("plural", &[Type::String, Type::String, Type::INT], |call| {
         Ok(call.take(usize::from(call.integer(2) != 1)))
-    }),
+    })
+    .fixed(),
 ];
 
 /// Keeps the first bytes, or the last ones for a negative length.
@@ -109,7 +115,8 @@ pub(super) fn trim_space(text: &[u8]) -> &[u8] {
 
 /// Cuts characters that occur in `cutset` off both ends.
 fn trim_all<'text>(cutset: &[u8], text: &'text [u8]) -> &'text [u8] {
-    let cutset: Vec<char> = characters(cutset).map(|(character, _)| character).collect();
+    // A set, because both texts may be long.
+    let cutset: HashSet<char> = characters(cutset).map(|(character, _)| character).collect();
     trim_where(text, |character| cutset.contains(&character))
 }
 

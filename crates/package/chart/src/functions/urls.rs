@@ -19,7 +19,8 @@ pub(crate) static FUNCTIONS: &[Function] = &[
             ("fragment", Value::string(url.fragment)),
             ("userinfo", Value::string(userinfo)),
         ]))
-    }),
+    })
+    .heavy(),
     Function::new("urlJoin", &[Type::Map], |call| {
         let parts = call.map(0);
         let part = |key: &str| part_of(parts.as_ref(), key);
@@ -38,9 +39,10 @@ pub(crate) static FUNCTIONS: &[Function] = &[
                 .user;
         }
         Ok(Value::string(url.to_text()))
-    }),
+    })
+    .heavy(),
     // Names of hosts are not looked up, as in Helm without `--enable-dns`: a render must not depend on the network.
-    Function::new("getHostByName", &[Type::String], |_| Ok(Value::string(""))),
+    Function::new("getHostByName", &[Type::String], |_| Ok(Value::string(""))).fixed(),
 ];
 
 fn part_of(parts: Option<&Map>, key: &str) -> Result<Text, Failure> {

@@ -2,19 +2,24 @@
 
 use gotemplate::{Function, Type, Value};
 
-use crate::go_characters::{LETTER, NUMBER, PUNCTUATION, UPPER, characters, to_lower, to_upper};
+use crate::go_characters::{
+    LETTER, NUMBER, PUNCTUATION, UPPER, characters, first_character, to_lower, to_upper,
+};
 
 /// The functions of this file.
 pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("snakecase", &[Type::String], |call| {
         Ok(Value::string(split_words(&call.text(0), '_')))
-    }),
+    })
+    .heavy(),
     Function::new("kebabcase", &[Type::String], |call| {
         Ok(Value::string(split_words(&call.text(0), '-')))
-    }),
+    })
+    .heavy(),
     Function::new("camelcase", &[Type::String], |call| {
         Ok(Value::string(join_words(&call.text(0))))
-    }),
+    })
+    .heavy(),
 ];
 
 fn is_connector(character: char) -> bool {
@@ -280,7 +285,8 @@ impl Runs<'_> {
     fn peek(&self) -> Option<(char, usize)> {
         let rest = self.text.get(self.size..).filter(|rest| !rest.is_empty())?;
         let mut size = 0;
-        for (character, width) in characters(rest) {
+        // Character by character: to look at all that is left, each time, would take for ever where there is much.
+        while let Some((character, width)) = first_character(rest.get(size..).unwrap_or_default()) {
             size += width;
             if character != char::REPLACEMENT_CHARACTER {
                 return Some((character, size));

@@ -9,17 +9,21 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("abbrev", &[Type::INT, Type::String], |call| {
         let text = call.text(1);
         Ok(Value::string(abbreviate(0, call.integer(0), &text)))
-    }),
+    })
+    .heavy(),
     Function::new("abbrevboth", &[Type::INT, Type::INT, Type::String], |call| {
         let text = call.text(2);
         Ok(Value::string(abbreviate(call.integer(0), call.integer(1), &text)))
-    }),
+    })
+    .heavy(),
     Function::new("wrap", &[Type::INT, Type::String], |call| {
         wrap(&call.text(1), call.integer(0), b"", LongWords::Stay)
-    }),
+    })
+    .heavy(),
     Function::new("wrapWith", &[Type::INT, Type::String, Type::String], |call| {
         wrap(&call.text(2), call.integer(0), &call.text(1), LongWords::Break)
-    }),
+    })
+    .heavy(),
 ];
 
 const DOTS: &[u8] = b"...";

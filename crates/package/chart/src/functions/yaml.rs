@@ -1,11 +1,11 @@
 //! YAML to and from values; errors become part of the result, as in Helm.
 
 use gotemplate::{Failure, Function, Type, Value};
-use goyaml::{Numbers, ReadOptions};
 
 use super::generic::{Generic, LIST_TYPE, MAP_TYPE, error_list, error_map, mismatch};
 use super::limits;
 use super::yaml_direct::Direct;
+use crate::document::VALUES;
 
 pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("toYaml", &[Type::Any], |call| {
@@ -13,12 +13,14 @@ pub(crate) static FUNCTIONS: &[Function] = &[
             Ok(text) => without_line_end(text),
             Err(_) => Ok(Value::string("")),
         }
-    }),
+    })
+    .heavy(),
     // Helm has this one from 3.18 on.
     Function::new("mustToYaml", &[Type::Any], |call| {
         let text = goyaml::to_string(&call.take(0)).map_err(|error| error.in_sigs_words())?;
         without_line_end(text)
-    }),
+    })
+    .heavy(),
     Function::new(
         "toYamlPretty",
         &[Type::Any],
@@ -29,7 +31,8 @@ pub(crate) static FUNCTIONS: &[Function] = &[
             Ok(text) => without_line_end(text),
             Err(_) => Ok(Value::string("")),
         },
-    ),
+    )
+    .heavy(),
     Function::new("fromYaml", &[Type::String], |call| {
         Ok(match read(&call.text(0)) {
             Ok(map @ Value::Map(_)) => map,
@@ -37,7 +40,8 @@ pub(crate) static FUNCTIONS: &[Function] = &[
             Ok(other) => error_map(unmarshal_error(&other, MAP_TYPE)),
             Err(error) => error_map(error),
         })
-    }),
+    })
+    .heavy(),
     Function::new("fromYamlArray", &[Type::String], |call| {
         Ok(match read(&call.text(0)) {
             Ok(list @ Value::List(_)) => list,
@@ -45,7 +49,8 @@ pub(crate) static FUNCTIONS: &[Function] = &[
             Ok(other) => error_list(unmarshal_error(&other, LIST_TYPE)),
             Err(error) => error_list(error),
         })
-    }),
+    })
+    .heavy(),
 ];
 
 fn without_line_end(mut text: String) -> Result<Value, Failure> {
@@ -56,11 +61,7 @@ fn without_line_end(mut text: String) -> Result<Value, Failure> {
 }
 
 fn read(text: &[u8]) -> Result<Value, String> {
-    let options = ReadOptions {
-        numbers: Numbers::Float64,
-        ..ReadOptions::default()
-    };
-    goyaml::from_slice_with(text, options)
+    goyaml::from_slice_with(text, VALUES)
         .map(|Generic(value)| value)
         .map_err(|error| error.in_sigs_words())
 }

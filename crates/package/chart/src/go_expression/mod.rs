@@ -13,6 +13,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use regex_automata::meta::{Config, Regex};
+use regex_syntax::hir::{Class, Hir, HirKind};
 
 use self::error::Defect;
 pub use self::error::SyntaxError;
@@ -29,6 +30,8 @@ pub struct Expression {
     /// The names of its groups, of which the first is the whole match.
     pub(crate) names: Vec<Option<String>>,
     pub(crate) is_empty: bool,
+    /// About how many states its automaton has, by which the work of a search is estimated.
+    pub(crate) size: usize,
 }
 
 impl Expression {
@@ -47,6 +50,7 @@ impl Expression {
             regex,
             names: syntax.names,
             is_empty: expression.is_empty(),
+            size: size(&syntax.hir),
         })
     }
 
@@ -67,6 +71,24 @@ impl Expression {
         let haystack = Haystack::new(text);
         let found = self.regex.find_iter(haystack.lossy.as_ref()).take(limit);
         found.map(|found| haystack.original(found.range())).collect()
+    }
+}
+
+/// Estimates how many states an automaton needs.
+fn size(hir: &Hir) -> usize {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => 1,
+        HirKind::Literal(literal) => literal.0.len(),
+        HirKind::Class(Class::Unicode(class)) => class.ranges().len(),
+        HirKind::Class(Class::Bytes(_)) => 1,
+        HirKind::Repetition(repetition) => {
+            let times = repetition.max.unwrap_or(repetition.min).max(1) as usize;
+            size(&repetition.sub).saturating_mul(times)
+        }
+        HirKind::Capture(capture) => size(&capture.sub).saturating_add(2),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => parts
+            .iter()
+            .fold(1, |sum: usize, part| sum.saturating_add(size(part))),
     }
 }
 

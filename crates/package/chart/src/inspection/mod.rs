@@ -141,7 +141,9 @@ fn render(
         skip_schema_validation: true,
         strict: false,
     };
-    let host = Host::new(Rc::new(SystemSource), Rc::new(NoCluster)).linting();
+    let host = Host::new(Rc::new(SystemSource), Rc::new(NoCluster))
+        .linting()
+        .in_time();
     installation::plan(engine, &request, &host, None, &mut |_| {}).ok()
 }
 

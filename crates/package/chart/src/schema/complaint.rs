@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use gotemplate::error::shortened;
 use thiserror::Error;
 
 use super::path::{Step, field_name, json_pointer};
@@ -91,12 +92,13 @@ pub struct ChartViolation {
     pub error: SchemaError,
 }
 
+/// There can be as many complaints as values.
 fn sections(charts: &[ChartViolation]) -> String {
-    charts
+    let sections: Vec<String> = charts
         .iter()
         .map(|violation| [violation.chart.as_str(), ":\n", &violation.error.to_string()].concat())
-        .collect::<Vec<String>>()
-        .concat()
+        .collect();
+    shortened(sections.concat())
 }
 
 impl SchemaViolation {

@@ -10,6 +10,7 @@ use chart::installation::{self, Installation, InstallationRequest};
 use chart::source::SeededSource;
 use chart::values::Table;
 use chart::{File, loader};
+use gotemplate::Interrupt;
 
 const CHART: &str = "apiVersion: v2\nname: c\nversion: 0.1.0\n";
 
@@ -19,6 +20,7 @@ struct World {
     lookup: Rc<dyn Lookup>,
     seed: u64,
     max_steps: u64,
+    interrupt: Option<Rc<dyn Interrupt>>,
 }
 
 impl World {
@@ -28,6 +30,7 @@ impl World {
             lookup: Rc::new(NoCluster),
             seed: 1,
             max_steps: 20_000_000,
+            interrupt: None,
         }
         .file("Chart.yaml", CHART)
     }
@@ -47,7 +50,10 @@ impl World {
     fn plan(&self) -> Result<Installation, String> {
         let chart = loader::load_files(self.files.clone(), &mut |_| {}).map_err(|error| error.to_string())?;
         let source = SeededSource::from_number(self.seed, "2024-02-02T22:30:00Z".parse().expect("a time"));
-        let host = Host::new(Rc::new(source), Rc::clone(&self.lookup));
+        let mut host = Host::new(Rc::new(source), Rc::clone(&self.lookup));
+        if let Some(interrupt) = &self.interrupt {
+            host = host.interrupted_by(Rc::clone(interrupt));
+        }
         let request = InstallationRequest {
             chart: &chart,
             values: &Table::new(),
@@ -232,6 +238,125 @@ fn keys_and_password_hashes_count_as_the_work_that_they_are() {
         assert!(
             error.contains("execution takes more than 900000 steps"),
             "{template}: {error}"
+        );
+    }
+}
+
+#[test]
+fn functions_that_go_over_much_again_and_again_are_stopped() {
+    let setup = "{{ $t := repeat 200000 \"aB \" }}{{ $l := until 20000 }}{{ $s := splitList \" \" $t }}{{ $m := dict }}{{ range \
+                 $l }}{{ $_ := set $m (toString .) . }}{{ end }}";
+    // So many rounds have far less steps than there may be, unless what they go over is counted.
+    for body in [
+        "sha256sum $t",
+        "contains \"zzz\" $t",
+        "hasPrefix $t $t",
+        "eq $t \"\" $t",
+        "replace \"z\" \"\" $t",
+        "trim $t",
+        "upper $t",
+        "snakecase $t",
+        "b64dec $t",
+        "quote $t",
+        "print $t",
+        "printf \"%s\" $t",
+        "html $t",
+        "toYaml $t",
+        "toJson $l",
+        "toToml $m",
+        "fromYaml $t",
+        "fromJson $t",
+        "shuffle $t",
+        "randAlphaNum 600000",
+        "split \" \" $t",
+        "regexMatch \"z+y\" $t",
+        "regexMatch (printf \"(abcdefgh){99}%d\" $i) \"\"",
+        "tpl (printf \"%s{{ %d }}\" $t $i) $",
+        "has \"z\" $s",
+        "without $l 1",
+        "reverse $l",
+        "join \"\" $l",
+        "sortAlpha $s",
+        "deepCopy $m",
+        "deepEqual $l (deepCopy $l)",
+        "merge (dict) $m",
+        "keys $m",
+        "omit $m \"a\"",
+        "dict $l 1",
+        "$.Files.Glob \"**\"",
+        "$.Files.AsConfig",
+        "$.Files.Lines \"lines\"",
+    ] {
+        let world = World {
+            max_steps: 1_000_000,
+            ..World::new()
+        }
+        .file("lines", &"line\n".repeat(100_000));
+        let template = format!("{setup}{{{{ range $i := until 50000 }}}}{{{{ $_ := {body} }}}}{{{{ end }}}}");
+        let error = world.template(&template).only().expect_err(body);
+        assert!(
+            error.contains("execution takes more than 1000000 steps"),
+            "{body}: {error}"
+        );
+        assert!(error.contains("c/templates/a.yaml:1:"), "{body}: {error}");
+    }
+}
+
+#[test]
+fn a_search_for_each_element_is_the_work_of_all_pairs() {
+    let run = |count: usize| {
+        let world = World {
+            max_steps: 1_000_000,
+            ..World::new()
+        };
+        world
+            .template(&format!("kind: K\na: {{{{ uniq (until {count}) | len }}}}"))
+            .only()
+    };
+    assert_eq!(run(1_000).expect("few pairs"), "kind: K\na: 1000");
+    let error = run(10_000).expect_err("50 million pairs");
+    assert!(
+        error.contains("error calling uniq: execution takes more than 1000000 steps"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_render_that_is_interrupted_says_where_and_why() {
+    struct Over;
+    impl Interrupt for Over {
+        fn reason_to_stop(&self) -> Option<String> {
+            Some("time is over".into())
+        }
+    }
+    let world = World {
+        interrupt: Some(Rc::new(Over)),
+        ..World::new()
+    };
+    let error = world
+        .template("kind: K\n{{ range until 100000 }}{{ end }}")
+        .only()
+        .expect_err("interrupted");
+    assert!(error.starts_with("template: c/templates/a.yaml:2:"), "{error}");
+    assert!(error.ends_with(">: time is over"), "{error}");
+}
+
+#[test]
+fn errors_have_an_end_however_much_they_quote() {
+    for template in [
+        "{{ fail (repeat 1000000 \"long \") }}",
+        "{{ required (repeat 1000000 \"long \") nil }}",
+        "{{ tpl (print (repeat 1000000 \"long \") \"{{ index 1 2 }}\") . }}",
+        "{{ tpl (print (repeat 1000000 \"long \") \"{{ end }}\") . }}",
+        "{{ regexFind (repeat 1000000 \"long(\") \"\" }}",
+        "{{ eq (list) (list (repeat 1000000 \"long \")) }}",
+    ] {
+        let error = World::new().template(template).only().expect_err(template);
+        assert!(error.len() < 66_000, "{template}: {}", error.len());
+        assert!(
+            error.contains(" bytes left out) …"),
+            "{template}: {}",
+            &error[..200]
         );
     }
 }

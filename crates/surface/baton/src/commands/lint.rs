@@ -203,7 +203,9 @@ impl Lint {
         };
         let mut log = Vec::new();
         let mut render = |chart: &ActiveChart, values: &Table| {
-            let host = Host::new(Rc::new(SystemSource), Rc::new(NoCluster)).linting();
+            let host = Host::new(Rc::new(SystemSource), Rc::new(NoCluster))
+                .linting()
+                .in_time();
             let input = RenderInput {
                 values,
                 release: &release,

@@ -72,7 +72,7 @@ impl Template {
         };
         let recorder = self.explain.then(Recorder::default);
         let observer = recorder.as_ref().map(|recorder| recorder as &dyn RenderObserver);
-        let host = Host::new(Rc::new(SystemSource), Rc::new(NoCluster));
+        let host = Host::new(Rc::new(SystemSource), Rc::new(NoCluster)).in_time();
         let outcome = installation::plan(&Engine::new(), &request, &host, observer, &mut |warning| {
             terminal.remark(warning);
         });

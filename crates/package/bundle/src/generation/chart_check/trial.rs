@@ -283,7 +283,7 @@ impl<'w> Trial<'w> {
     }
 
     fn host(&self) -> Host {
-        Host::new(Rc::clone(&self.source), Rc::new(NoCluster))
+        Host::new(Rc::clone(&self.source), Rc::new(NoCluster)).in_time()
     }
 
     /// What is wrong with values that don't render.

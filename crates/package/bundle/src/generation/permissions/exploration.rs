@@ -102,7 +102,7 @@ pub(super) fn explore(
             skip_schema_validation: true,
             strict: false,
         };
-        let host = Host::new(Rc::clone(&source), Rc::new(NoCluster));
+        let host = Host::new(Rc::clone(&source), Rc::new(NoCluster)).in_time();
         match installation::plan(&engine, &request, &host, None, &mut |_| ()) {
             Ok(planned) => {
                 let objects = planned

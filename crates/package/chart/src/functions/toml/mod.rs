@@ -28,13 +28,15 @@ pub(crate) static FUNCTIONS: &[Function] = &[
             // Helm's function returns the text of the error.
             Err(error) => limits::text(error.to_string().into_bytes()),
         }
-    }),
+    })
+    .heavy(),
     // Helm has this one from 3.18 on.
     Function::new("mustToToml", &[Type::Any], |call| {
         let value = call.take(0);
         check(&value)?;
         limits::text(writer::write(&value)?)
-    }),
+    })
+    .heavy(),
     Function::new("fromToml", &[Type::String], |call| {
         let local = Location::local(call);
         // Times without a zone get the offset that is in force now, whatever it was then.
@@ -44,7 +46,8 @@ pub(crate) static FUNCTIONS: &[Function] = &[
             Ok(value) => value,
             Err(error) => error_map(error.to_string()),
         })
-    }),
+    })
+    .heavy(),
 ];
 
 fn check(value: &Value) -> Result<(), Failure> {
