@@ -7,7 +7,7 @@
 //!                                                 (collision, fields, probes, digests, deadline, teardown)
 //! ```
 //!
-//! Everything but [`engine`] is pure: no client, no clock. [`diff`] says what a step would change, and
+//! Everything but [`engine`] and [`troubles`] is pure: no client, no clock. [`diff`] says what a step would change, and
 //! [`definition_safety`] whether a new definition of a custom resource would break what is stored.
 
 pub mod collision;
@@ -22,11 +22,13 @@ pub mod fields;
 pub mod object;
 pub mod owners;
 pub mod phases;
+pub mod pod_trouble;
 pub mod probes;
 pub mod refusal;
 pub mod revision;
 pub mod secrets;
 pub mod served;
 pub mod teardown;
+pub mod troubles;
 pub mod unmanaged;
 pub mod validation;

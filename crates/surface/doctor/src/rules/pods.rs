@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use apply::object::{is_terminating, label, text};
+use apply::pod_trouble::{self, Stopped, Trouble};
 use serde_json::Value;
 
-use crate::conditions::{Said, condition, shortened};
+use crate::conditions::{Said, condition};
 use crate::finding::Finding;
 use crate::finding::Severity::{Broken, Note};
 use crate::kinds;
@@ -61,39 +62,8 @@ pub(crate) fn of_deployment<'a>(picture: &'a Picture, deployment: &'a Value) -> 
 }
 
 fn judge(picture: &Picture, pod: &Value) -> Option<Finding> {
-    let containers = ["initContainerStatuses", "containerStatuses"]
-        .into_iter()
-        .flat_map(|field| {
-            let list = pod.pointer(&format!("/status/{field}")).and_then(Value::as_array);
-            list.into_iter().flatten().map(move |status| (field, status))
-        });
-    for (field, status) in containers {
-        if let Some(finding) = container(pod, field, status) {
-            return Some(finding);
-        }
-    }
-    let describe = Subject::of(pod).describe();
-    if let Some(scheduled) = condition(pod, "PodScheduled").filter(Said::is_false) {
-        return Some(
-            Finding::new(Broken, "pod-without-node", pod)
-                .at_condition("PodScheduled")
-                .because(format!("no node takes it: {}", scheduled.words()))
-                .next(format!(
-                    "make room, or put its requests and selectors right: {describe}"
-                )),
-        );
-    }
-    if text(pod, "/status/phase") == "Failed" {
-        return Some(
-            Finding::new(Broken, "pod-failed", pod)
-                .at("status.phase")
-                .because(format!(
-                    "it failed, {}: {}",
-                    text(pod, "/status/reason"),
-                    shortened(text(pod, "/status/message"))
-                ))
-                .next(describe),
-        );
+    if let Some(trouble) = pod_trouble::of(pod) {
+        return Some(suffering(pod, &trouble));
     }
     let age = seconds_since(pod, "/metadata/creationTimestamp", picture.now).unwrap_or_default();
     let unready = condition(pod, "Ready").filter(Said::is_false)?;
@@ -105,73 +75,39 @@ fn judge(picture: &Picture, pod: &Value) -> Option<Finding> {
         Finding::new(severity, "pod-not-ready", pod)
             .at_condition("Ready")
             .because(format!("it runs, but isn't ready: {}", unready.words()))
-            .next(format!("see what its probes say: {describe}")),
+            .next(format!(
+                "see what its probes say: {}",
+                Subject::of(pod).describe()
+            )),
     )
 }
 
-/// What is wrong with one container.
-fn container(pod: &Value, field: &str, status: &Value) -> Option<Finding> {
+/// What keeps a pod from running, and what to do about it.
+fn suffering(pod: &Value, trouble: &Trouble) -> Finding {
     let subject = Subject::of(pod);
-    let (namespace, name) = (&subject.namespace, &subject.name);
-    let container = text(status, "/name");
-    let at = |what: &str| format!("status.{field}[{container}].{what}");
-    let (reason, message) = (
-        text(status, "/state/waiting/reason"),
-        shortened(text(status, "/state/waiting/message")),
-    );
-    let because = if message.is_empty() {
-        reason.to_owned()
-    } else {
-        message
-    };
-    let finding = match reason {
-        "ErrImagePull"
-        | "ImagePullBackOff"
-        | "InvalidImageName"
-        | "ErrImageNeverPull"
-        | "ImageInspectError"
-        | "RegistryUnavailable" => {
-            let image = text(status, "/image");
-            Finding::new(Broken, "image-not-pulled", pod)
-                .at(at("state.waiting"))
-                .because(format!("image {image} can't be pulled: {because}"))
-                .next(format!(
-                    "see that the image is there and that its pull secret is right: kubectl describe {}",
-                    subject.for_kubectl()
-                ))
-        }
-        "CreateContainerConfigError" | "CreateContainerError" | "RunContainerError" => {
-            Finding::new(Broken, "container-not-started", pod)
-                .at(at("state.waiting"))
-                .because(format!("container {container} can't be started: {because}"))
-                .next(format!(
-                    "make the ConfigMap or Secret that it names: kubectl describe {}",
-                    subject.for_kubectl()
-                ))
-        }
-        "CrashLoopBackOff" => {
-            let ended = status.pointer("/lastState/terminated");
-            let why = match ended.map(|ended| (text(ended, "/reason"), ended.pointer("/exitCode"))) {
-                Some(("OOMKilled", _)) => "it needs more memory than it may have".to_owned(),
-                Some((_, Some(code))) => format!("it ended with code {code}"),
-                _ => "it ended".to_owned(),
-            };
-            let restarts = status
-                .pointer("/restartCount")
-                .and_then(Value::as_i64)
-                .unwrap_or_default();
-            Finding::new(Broken, "container-crashes", pod)
-                .at(at("state.waiting"))
-                .because(format!(
-                    "container {container} crashes again and again ({restarts} times): {why}"
-                ))
-                .next(format!(
-                    "read its last words: kubectl logs {name} -n {namespace} -c {container} --previous"
-                ))
-        }
-        _ => return None,
-    };
-    Some(finding)
+    let describe = subject.describe();
+    let found = |rule| Finding::new(Broken, rule, pod).because(trouble.to_string());
+    let at = |stopped: &Stopped| format!("status.{}[{}].state.waiting", stopped.field, stopped.container);
+    match trouble {
+        Trouble::Image(stopped) => found("image-not-pulled").at(at(stopped)).next(format!(
+            "see that the image is there and that its pull secret is right: kubectl describe {}",
+            subject.for_kubectl()
+        )),
+        Trouble::Start(stopped) => found("container-not-started").at(at(stopped)).next(format!(
+            "make the ConfigMap or Secret that it names: kubectl describe {}",
+            subject.for_kubectl()
+        )),
+        Trouble::Crash(stopped) => found("container-crashes").at(at(stopped)).next(format!(
+            "read its last words: kubectl logs {} -n {} -c {} --previous",
+            subject.name, subject.namespace, stopped.container
+        )),
+        Trouble::NoNode(_) => found("pod-without-node")
+            .at_condition("PodScheduled")
+            .next(format!(
+                "make room, or put its requests and selectors right: {describe}"
+            )),
+        Trouble::Failed(_) => found("pod-failed").at("status.phase").next(describe),
+    }
 }
 
 #[cfg(test)]
@@ -207,19 +143,19 @@ mod tests {
             (
                 waiting("ImagePullBackOff", "not found"),
                 Some(
-                    "broken image-not-pulled Pod apps/web: image r.example/web:1 can't be pulled: not found",
+                    "broken image-not-pulled Pod apps/web: container manager: ImagePullBackOff, image \"r.example/web:1\" can't be pulled: not found",
                 ),
             ),
             (
                 waiting("CrashLoopBackOff", "back-off"),
                 Some(
-                    "broken container-crashes Pod apps/web: container manager crashes again and again (4 times): it ended with code 3",
+                    "broken container-crashes Pod apps/web: container manager: CrashLoopBackOff after 4 restarts, it ended with 3 (Error)",
                 ),
             ),
             (
                 waiting("CreateContainerConfigError", "secret \"a\" not found"),
                 Some(
-                    "broken container-not-started Pod apps/web: container manager can't be started: secret \"a\" not found",
+                    "broken container-not-started Pod apps/web: container manager: CreateContainerConfigError, it can't be started: secret \"a\" not found",
                 ),
             ),
             (
@@ -243,7 +179,7 @@ mod tests {
         assert_eq!(
             told(&look(&picture(pods))),
             [
-                "broken image-not-pulled Pod apps/a: image r.example/web:1 can't be pulled: not found (and 2 more pods)"
+                "broken image-not-pulled Pod apps/a: container manager: ErrImagePull, image \"r.example/web:1\" can't be pulled: not found (and 2 more pods)"
             ]
         );
     }
