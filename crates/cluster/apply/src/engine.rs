@@ -26,6 +26,7 @@ use crate::revision::conclusion::Conclusion;
 use crate::revision::report::{PhaseReport, Standing};
 use crate::revision::{self, Observed, Outcome, Seen, Snapshot, Step};
 use crate::teardown::Survivors;
+use crate::troubles::{Troubles, Workload};
 use server::{Server, Trouble};
 use watches::Watches;
 
@@ -70,12 +71,14 @@ pub struct Engine {
     server: Server,
     system_namespace: String,
     watches: Watches,
+    troubles: Troubles,
 }
 
 impl Engine {
     /// Makes an engine that acts through a client; Secrets without a namespace are in the system's.
     pub fn new(client: Client, system_namespace: String) -> Self {
         Self {
+            troubles: Troubles::new(client.clone()),
             server: Server::new(client),
             system_namespace,
             watches: Watches::default(),
@@ -95,11 +98,11 @@ impl Engine {
     /// Brings one revision as far as it goes right now.
     pub async fn reconcile(&self, name: &str) -> Result<Next, Error> {
         let Some(set) = self.sets().get_opt(name).await.map_err(failed("reading", name))? else {
-            self.watches.release(name);
+            self.release(name);
             return Ok(Next::default());
         };
         if is_over(&set) {
-            self.watches.release(name);
+            self.release(name);
             return Ok(Next::default());
         }
         let mut snapshot = self.observe(set).await?;
@@ -131,7 +134,11 @@ impl Engine {
                     Err(error) => return Err(failed("adding the finalizer of", name)(error)),
                 },
                 Step::Archive(names) => self.archive(&mut snapshot, &names).await?,
-                Step::Conclude(conclusion) => return self.conclude(&snapshot.set, *conclusion).await,
+                Step::Conclude(conclusion) => {
+                    if !self.explain(&mut snapshot) {
+                        return self.conclude(&snapshot.set, *conclusion).await;
+                    }
+                }
             }
         }
     }
@@ -213,7 +220,10 @@ impl Engine {
 
     /// Sees what the server has under the name of an object of a revision, and watches it from then on.
     async fn see(&self, id: &ObjectId, set: &ClusterObjectSet) -> Observed {
-        let seen = |seen| Observed { seen, outcome: None };
+        let seen = |seen| Observed {
+            seen,
+            ..Observed::default()
+        };
         let served = match self.server.kind(id).await {
             Ok(served) => served,
             Err(trouble) => return trouble_with(id, "getting object", trouble),
@@ -248,9 +258,47 @@ impl Engine {
                 && let Ok(served) = self.server.kind(&object.id).await
             {
                 let version = text(live, "/metadata/resourceVersion");
-                self.watches
-                    .settle(&served.named(&object.id), version, uid_of(&snapshot.set));
+                let named = served.named(&object.id);
+                self.troubles.forget(&named);
+                self.watches.settle(&named, version, uid_of(&snapshot.set));
             }
+        }
+    }
+
+    /// Adds why the object that a revision waits for isn't ready; returns whether that is something new to say. What isn't
+    /// known yet is asked later, and the revision is looked at again when there is an answer.
+    fn explain(&self, snapshot: &mut Snapshot) -> bool {
+        let Some((index, live)) = revision::waits_for(snapshot) else {
+            return false;
+        };
+        // Those before it are ready by now.
+        for observed in snapshot.objects.iter().take(index) {
+            if let Seen::Present(live) = &observed.seen {
+                self.troubles.forget(&ObjectId::of(live));
+            }
+        }
+        let Some(workload) = Workload::of(live) else {
+            return false;
+        };
+        let id = ObjectId::of(live);
+        let watches = self.watches.downgrade();
+        let named = id.clone();
+        self.troubles
+            .unready(&id, workload, move || watches.tell_holders(&named));
+        let trouble = self.troubles.cause(&id);
+        match snapshot.objects.get_mut(index) {
+            Some(observed) if observed.trouble != trouble => {
+                observed.trouble = trouble;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Forgets a revision, and what only it was interested in.
+    fn release(&self, name: &str) {
+        for id in self.watches.release(name) {
+            self.troubles.forget(&id);
         }
     }
 
@@ -312,7 +360,7 @@ impl Engine {
             }
         }
         if conclusion.release {
-            self.watches.release(set.name());
+            self.release(set.name());
             if revision::has_finalizer(&set) {
                 let mut finalizers = set.metadata.finalizers.clone().unwrap_or_default();
                 finalizers.retain(|finalizer| finalizer != keys::TEARDOWN);
@@ -392,15 +440,15 @@ fn trouble_with(id: &ObjectId, doing: &str, trouble: Trouble) -> Observed {
     match trouble {
         Trouble::Unserved(message) => Observed {
             seen: Seen::Unserved(message),
-            outcome: None,
+            ..Observed::default()
         },
         Trouble::Invalid(message) => Observed {
-            seen: Seen::Unknown,
             outcome: Some(Outcome::Invalid(message)),
+            ..Observed::default()
         },
         Trouble::Stale(message) | Trouble::Failed(message) => Observed {
-            seen: Seen::Unknown,
             outcome: Some(Outcome::Failed(format!("reconciling {id}: {doing}: {message}"))),
+            ..Observed::default()
         },
     }
 }

@@ -20,7 +20,7 @@ use crate::content::{Content, ContentError, ContentPhase, owner_of};
 use crate::desired;
 use crate::digests;
 use crate::owners::Owner;
-use crate::probes::ProbeResult;
+use crate::probes::{ProbeResult, ProbeStatus};
 use crate::teardown::{Parting, Survivors};
 use crate::validation::{PhaseProblem, problem_of_revision};
 use conclusion::{Conclusion, Speaker};
@@ -51,6 +51,8 @@ pub struct Observed {
     pub seen: Seen,
     /// What became of an attempt to change it.
     pub outcome: Option<Outcome>,
+    /// Why it doesn't pass its probes, as its pods tell it.
+    pub trouble: Option<String>,
 }
 
 /// What the server has under the name of an object.
@@ -270,6 +272,7 @@ fn roll_out(snapshot: &Snapshot, content: &Content) -> Step {
                     id: wanted.id.clone(),
                     standing: Standing::Settled,
                     probe: ProbeResult::passed(),
+                    trouble: None,
                 });
                 continue;
             }
@@ -305,6 +308,7 @@ fn roll_out(snapshot: &Snapshot, content: &Content) -> Step {
             id: wanted.id.clone(),
             probe: live.map_or_else(ProbeResult::passed, |live| content.probes.ask(live)),
             standing,
+            trouble: observed.trouble.clone(),
         });
     }
     if !writes.is_empty() {
@@ -314,6 +318,21 @@ fn roll_out(snapshot: &Snapshot, content: &Content) -> Step {
         return Step::Advance(report);
     }
     conclude(speaker.rolled_out(&so_far(report)))
+}
+
+/// Returns the object that an active revision waits for first, by its place in the phase that is looked at; none if it waits for
+/// none of them. [`Observed::trouble`] of it is said beside what its probes say.
+pub fn waits_for(snapshot: &Snapshot) -> Option<(usize, &Value)> {
+    let set = &snapshot.set;
+    if set.metadata.deletion_timestamp.is_some() || set.spec.lifecycle_state != LifecycleState::Active {
+        return None;
+    }
+    let probes = &snapshot.content.as_ref().ok()?.probes;
+    let mut objects = snapshot.objects.iter().enumerate();
+    objects.find_map(|(index, observed)| match &observed.seen {
+        Seen::Present(live) if probes.ask(live).status != ProbeStatus::True => Some((index, live.as_ref())),
+        _ => None,
+    })
 }
 
 fn is_known(snapshot: &Snapshot, phase: &ContentPhase) -> bool {

@@ -6,12 +6,13 @@ use api::ClusterObjectSet;
 use api::cluster_object_set::{
     ClusterObjectSetSpec, CollisionProtection, LifecycleState, Phase, PhaseObject,
 };
-use api::keys;
+use api::{condition, keys};
 use apply::content;
 use apply::object::ObjectId;
 use apply::owners::{Owner, controller};
+use apply::probes::default_probes;
 use apply::revision::conclusion::Conclusion;
-use apply::revision::{How, Observed, Outcome, Seen, Snapshot, Step, decide};
+use apply::revision::{self, How, Observed, Outcome, Seen, Snapshot, Step, decide};
 use apply::teardown::Parting;
 use jiff::Timestamp;
 use proptest::prelude::*;
@@ -83,7 +84,7 @@ impl Server {
                         .iter()
                         .map(|id| Observed {
                             seen: seen(id),
-                            outcome: None,
+                            ..Observed::default()
                         })
                         .collect();
                 }
@@ -99,6 +100,7 @@ impl Server {
                         snapshot.objects[write.index] = Observed {
                             seen: Seen::Present(Box::new(live)),
                             outcome: Some(Outcome::Done),
+                            ..Observed::default()
                         };
                     }
                 }
@@ -120,6 +122,7 @@ impl Server {
                         snapshot.objects[index] = Observed {
                             seen: Seen::Absent,
                             outcome: Some(Outcome::Done),
+                            ..Observed::default()
                         };
                     }
                 }
@@ -287,5 +290,72 @@ proptest! {
         let set = revision(1, &[objects], CollisionProtection::None);
         let (conclusion, _) = server.reconcile(&set, &[]);
         prop_assert!(!conclusion.status.conditions.is_empty());
+    }
+}
+
+#[test]
+fn what_a_revision_waits_for_is_said_in_upstreams_words_and_then_why() {
+    let object = |name: &str, available: &str| {
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": "n", "generation": 1},
+            "spec": {}, "status": {"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1,
+                "conditions": [{"type": "Available", "status": available}]}})
+    };
+    let entry = |name: &str| {
+        let object = Some(json!({"apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": name, "namespace": "n"}, "spec": {}}));
+        PhaseObject {
+            object,
+            ..PhaseObject::default()
+        }
+    };
+    let mut set = ClusterObjectSet::new(
+        "x-1",
+        ClusterObjectSetSpec {
+            lifecycle_state: LifecycleState::Active,
+            revision: 1,
+            collision_protection: CollisionProtection::Prevent,
+            phases: vec![Phase {
+                name: "deploy".to_owned(),
+                objects: vec![entry("a"), entry("b")],
+                ..Phase::default()
+            }],
+            progress_deadline_minutes: None,
+            progression_probes: default_probes(),
+        },
+    );
+    set.metadata.finalizers = Some(vec![keys::TEARDOWN.to_owned()]);
+    let observed = |name: &str, available: &str, trouble: Option<&str>| Observed {
+        seen: Seen::Present(Box::new(object(name, available))),
+        outcome: Some(Outcome::Done),
+        trouble: trouble.map(str::to_owned),
+    };
+    let said = "Object Deployment.apps/v1 n/b: .status.condition[\"Available\"] is False";
+    for (trouble, expected) in [
+        (None, said.to_owned()),
+        (
+            Some("pod b-1: no node has label gpu=A100"),
+            format!("{said}; pod b-1: no node has label gpu=A100"),
+        ),
+    ] {
+        let mut snapshot = Snapshot {
+            content: content::read(&set, &BTreeMap::new(), "system"),
+            set: set.clone(),
+            related: Vec::new(),
+            now: Timestamp::UNIX_EPOCH,
+            finished: Vec::new(),
+            objects: vec![observed("a", "True", None), observed("b", "False", trouble)],
+        };
+        assert_eq!(revision::waits_for(&snapshot).map(|(index, _)| index), Some(1));
+        let Step::Conclude(conclusion) = decide(&snapshot) else {
+            panic!("there is nothing to do but to wait");
+        };
+        let available = condition::find(&conclusion.status.conditions, "Available").expect("said");
+        assert_eq!(
+            (available.reason.as_str(), available.message.as_str()),
+            ("ProbeFailure", expected.as_str())
+        );
+        // Of what is let go nothing is asked.
+        snapshot.set.spec.lifecycle_state = LifecycleState::Archived;
+        assert_eq!(revision::waits_for(&snapshot), None);
     }
 }

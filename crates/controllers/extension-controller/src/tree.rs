@@ -9,10 +9,12 @@ use apply::content::Content;
 use apply::engine::Engine;
 use apply::object::ObjectId;
 use apply::probes::ProbeStatus;
+use apply::troubles::{self, Workload};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use kube::api::{Api, ListParams};
 use kube::{Client, ResourceExt as _};
 use serde::Serialize;
+use serde_json::Value;
 use thiserror::Error;
 
 use crate::status::PROGRESSING;
@@ -248,7 +250,11 @@ impl TreeReader {
                 let result = content.probes.ask(&object);
                 match result.status {
                     ProbeStatus::True => (State::Ready, Vec::new()),
-                    ProbeStatus::False | ProbeStatus::Unknown => (State::Waiting, result.messages),
+                    ProbeStatus::False | ProbeStatus::Unknown => {
+                        let mut waits_for = result.messages;
+                        waits_for.extend(self.trouble(&object).await);
+                        (State::Waiting, waits_for)
+                    }
                 }
             }
         };
@@ -257,6 +263,18 @@ impl TreeReader {
             state,
             waits_for,
         })
+    }
+
+    /// Asks the pods of a workload what keeps them from running; who may not read them isn't told.
+    async fn trouble(&self, object: &Value) -> Option<String> {
+        let workload = Workload::of(object)?;
+        match troubles::ask(&self.client, &workload).await {
+            Ok(cause) => cause,
+            Err(fault) => {
+                tracing::debug!(%fault, "pods can't be asked why they don't run");
+                None
+            }
+        }
     }
 }
 

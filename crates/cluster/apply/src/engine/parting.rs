@@ -31,18 +31,19 @@ impl Engine {
                     Ok(seen) => Observed {
                         seen,
                         outcome: Some(Outcome::Done),
+                        ..Observed::default()
                     },
                     Err(Trouble::Unserved(_)) => Observed {
                         seen: Seen::Absent,
-                        outcome: None,
+                        ..Observed::default()
                     },
                     Err(Trouble::Stale(_)) if attempts < MOST_ATTEMPTS => Observed::default(),
                     Err(Trouble::Stale(message) | Trouble::Invalid(message) | Trouble::Failed(message)) => {
                         Observed {
-                            seen: Seen::Unknown,
                             outcome: Some(Outcome::Failed(format!(
                                 "teardown {id}: deleting object: {message}"
                             ))),
+                            ..Observed::default()
                         }
                     }
                 };

@@ -62,7 +62,26 @@ struct Listener {
 #[derive(Clone, Default)]
 pub(crate) struct Watches(Arc<Mutex<Index>>);
 
+/// Watches that end as if nobody knew of them here.
+pub(crate) struct Bystander(Weak<Mutex<Index>>);
+
+impl Bystander {
+    /// Tells of an object to those who hold it, though it hasn't changed.
+    pub(crate) fn tell_holders(&self, id: &ObjectId) {
+        if let Some(watches) = self.0.upgrade().map(Watches) {
+            let mut index = watches.index();
+            let holders = index.objects.get(id).map(|held| held.by.clone());
+            index.tell(holders.unwrap_or_default());
+        }
+    }
+}
+
 impl Watches {
+    /// Returns a way to tell of objects that keeps nothing alive.
+    pub(crate) fn downgrade(&self) -> Bystander {
+        Bystander(Arc::downgrade(&self.0))
+    }
+
     fn index(&self) -> MutexGuard<'_, Index> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -76,12 +95,16 @@ impl Watches {
         objects.insert(id.clone());
     }
 
-    /// Forgets a revision, and ends the watches that nobody needs any more.
-    pub(crate) fn release(&self, revision: &str) {
+    /// Forgets a revision, and ends the watches that nobody needs any more. Returns the objects that no revision holds now.
+    pub(crate) fn release(&self, revision: &str) -> Vec<ObjectId> {
         let mut index = self.index();
-        for id in index.of_revision.remove(revision).unwrap_or_default() {
-            index.let_go(revision, &id);
-        }
+        let mut left: Vec<ObjectId> = index
+            .of_revision
+            .remove(revision)
+            .unwrap_or_default()
+            .into_iter()
+            .collect();
+        left.retain(|id| index.let_go(revision, id));
         let Index { objects, running, .. } = &mut *index;
         let needed: HashSet<(&str, &str)> = objects
             .keys()
@@ -94,6 +117,7 @@ impl Watches {
             }
             stays
         });
+        left
     }
 
     /// Notes which state of an object a revision has seen.
@@ -260,13 +284,17 @@ impl Watches {
 }
 
 impl Index {
-    fn let_go(&mut self, revision: &str, id: &ObjectId) {
-        if let Some(held) = self.objects.get_mut(id) {
-            held.by.remove(revision);
-            if held.by.is_empty() {
-                self.objects.remove(id);
-            }
+    /// Notes that a revision doesn't hold an object any more; returns whether none does.
+    fn let_go(&mut self, revision: &str, id: &ObjectId) -> bool {
+        let Some(held) = self.objects.get_mut(id) else {
+            return false;
+        };
+        held.by.remove(revision);
+        let is_free = held.by.is_empty();
+        if is_free {
+            self.objects.remove(id);
         }
+        is_free
     }
 
     fn tell(&mut self, revisions: impl IntoIterator<Item = String>) {

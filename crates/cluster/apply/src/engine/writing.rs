@@ -66,6 +66,7 @@ impl Engine {
                     Observed {
                         seen: Seen::Present(Box::new(live)),
                         outcome: Some(Outcome::Done),
+                        ..Observed::default()
                     }
                 }
                 Err(trouble) => after_trouble(id, doing(write.how), trouble, attempts),

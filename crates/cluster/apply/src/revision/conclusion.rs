@@ -267,15 +267,21 @@ fn obstacle(rollout: &Rollout) -> Option<String> {
     })
 }
 
-/// Says which object a phase waits for first; none if it waits for none.
+/// Says which object a phase waits for first, in upstream's words, and then why, as its pods tell it; none if it waits for
+/// none.
 fn failing_probe(phase: &PhaseReport) -> Option<String> {
     let object = phase
         .objects
         .iter()
         .find(|object| object.probe.status != ProbeStatus::True)?;
-    Some(format!(
+    let mut words = format!(
         "Object {}: {}",
         object.id.in_conditions(),
         object.probe.messages.join(" and ")
-    ))
+    );
+    if let Some(trouble) = &object.trouble {
+        words.push_str("; ");
+        words.push_str(trouble);
+    }
+    Some(words)
 }

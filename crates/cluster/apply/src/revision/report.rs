@@ -24,6 +24,8 @@ pub struct ObjectReport {
     pub standing: Standing,
     /// Whether it passes its probes.
     pub probe: ProbeResult,
+    /// Why it doesn't, as its pods tell it.
+    pub trouble: Option<String>,
 }
 
 impl ObjectReport {

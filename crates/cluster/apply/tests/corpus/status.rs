@@ -97,6 +97,7 @@ fn rollout(engine: &Value) -> Rollout {
                 } else {
                     ProbeResult::passed()
                 },
+                trouble: None,
             })
             .collect(),
     }
@@ -248,6 +249,7 @@ fn older_revisions_are_archived_on_success() {
     snapshot.objects = vec![Observed {
         seen: Seen::Present(Box::new(object)),
         outcome: Some(Outcome::Done),
+        ..Observed::default()
     }];
     let Step::Advance(report) = decide(&snapshot) else {
         panic!("the phase is complete");

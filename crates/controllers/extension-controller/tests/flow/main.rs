@@ -1,5 +1,6 @@
 //! The whole flow, from an extension to what runs: on a cluster, with a registry, all in this process.
 
+mod explaining;
 mod killing;
 mod parting;
 mod running;
