@@ -4,22 +4,27 @@
 //! stands in their status, everything else by metadata alone. All objects of releases carry Helm's label, by which the
 //! watch picks them.
 
+mod asking;
+mod following;
+
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use apply::object::ObjectId;
 use apply::served::Served;
-use futures_util::StreamExt as _;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use apply::troubles::{Troubles, Workload};
 use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject};
 use kube::core::PartialObjectMeta;
 use kube::runtime::WatchStreamExt as _;
-use kube::runtime::watcher::{self, Event, watcher};
-use release::drift::{self, Fingerprint};
+use kube::runtime::watcher::{self, watcher};
+use release::drift::Fingerprint;
 use release::readiness::{self, Readiness};
 use serde_json::Value;
 use tokio::task::AbortHandle;
+
+use asking::{Asker, because};
+use following::{Follower, Look};
 
 /// What Helm's label is on every object of a release.
 const MANAGED_BY_HELM: &str = "app.kubernetes.io/managed-by=Helm";
@@ -50,6 +55,8 @@ pub struct Dependents<H> {
     /// Where resources are looked after; everywhere if it is empty.
     namespaces: Vec<String>,
     tell: Tell<H>,
+    /// Why workloads aren't ready.
+    troubles: Arc<Troubles>,
 }
 
 struct State<H> {
@@ -66,6 +73,8 @@ struct Sight {
     uid: String,
     version: u64,
     readiness: Readiness,
+    /// The workload, if it isn't ready.
+    unready: Option<Box<Workload>>,
 }
 
 struct Held<H> {
@@ -76,22 +85,26 @@ struct Held<H> {
     /// The newest state that was written or seen.
     version: u64,
     readiness: Readiness,
+    /// The workload, if it isn't ready.
+    unready: Option<Box<Workload>>,
 }
 
 impl<H: PartialEq> State<H> {
-    /// Notes that a holder no longer has an object, unless another has it already.
-    fn let_go(&mut self, id: &ObjectId, holder: &H) {
+    /// Notes that a holder no longer has an object, unless another has it already; returns whether nobody has it now.
+    fn let_go(&mut self, id: &ObjectId, holder: &H) -> bool {
         if self.objects.get(id).is_none_or(|held| held.by != *holder) {
-            return;
+            return false;
         }
         if let Some(held) = self.objects.remove(id).filter(|held| !held.uid.is_empty()) {
             let sight = Sight {
                 uid: held.uid,
                 version: held.version,
                 readiness: held.readiness,
+                unready: held.unready,
             };
             self.strangers.insert(id.clone(), sight);
         }
+        true
     }
 }
 
@@ -139,6 +152,7 @@ impl<H: Clone + Eq + std::hash::Hash + Send + 'static> Dependents<H> {
                 of_holder: HashMap::new(),
                 running: HashMap::new(),
             })),
+            troubles: Arc::new(Troubles::new(client.clone())),
             client,
             manager: manager.to_owned(),
             namespaces: namespaces.to_vec(),
@@ -161,7 +175,9 @@ impl<H: Clone + Eq + std::hash::Hash + Send + 'static> Dependents<H> {
             .insert(holder.clone(), wanted.clone())
             .unwrap_or_default();
         for gone in before.difference(&wanted) {
-            state.let_go(gone, holder);
+            if state.let_go(gone, holder) {
+                self.troubles.forget(gone);
+            }
         }
         for (id, _) in objects {
             let sight = state.strangers.remove(id).unwrap_or_else(|| Sight {
@@ -172,6 +188,7 @@ impl<H: Clone + Eq + std::hash::Hash + Send + 'static> Dependents<H> {
                 } else {
                     Readiness::Ready
                 },
+                unready: None,
             });
             let held = state.objects.entry(id.clone()).or_insert_with(|| Held {
                 by: holder.clone(),
@@ -179,8 +196,12 @@ impl<H: Clone + Eq + std::hash::Hash + Send + 'static> Dependents<H> {
                 uid: sight.uid,
                 version: sight.version,
                 readiness: sight.readiness,
+                unready: sight.unready,
             });
             held.by = holder.clone();
+            if let Some(workload) = &held.unready {
+                self.asker().ask(id, workload);
+            }
         }
         state.leave(left);
         for (id, served) in objects {
@@ -198,7 +219,9 @@ impl<H: Clone + Eq + std::hash::Hash + Send + 'static> Dependents<H> {
     pub fn release(&self, holder: &H) {
         let mut state = self.state();
         for id in state.of_holder.remove(holder).unwrap_or_default() {
-            state.let_go(&id, holder);
+            if state.let_go(&id, holder) {
+                self.troubles.forget(&id);
+            }
         }
         Self::unwatch(&mut state);
     }
@@ -208,7 +231,7 @@ impl<H: Clone + Eq + std::hash::Hash + Send + 'static> Dependents<H> {
         self.state().of_holder.contains_key(holder)
     }
 
-    /// Returns what each object of a holder that may take its time waits for, and whether it is ready.
+    /// Returns what each object of a holder that may take its time waits for, why, as its pods tell it, and whether it is ready.
     pub fn readiness(&self, holder: &H) -> Vec<(ObjectId, Readiness)> {
         let state = self.state();
         let mut all: Vec<(ObjectId, Readiness)> = state
@@ -217,7 +240,10 @@ impl<H: Clone + Eq + std::hash::Hash + Send + 'static> Dependents<H> {
             .into_iter()
             .flatten()
             .filter(|id| readiness::matters(id))
-            .filter_map(|id| Some((id.clone(), state.objects.get(id)?.readiness.clone())))
+            .filter_map(|id| {
+                let readiness = state.objects.get(id)?.readiness.clone();
+                Some((id.clone(), because(readiness, || self.troubles.cause(id))))
+            })
             .collect();
         all.sort_by(|left, right| left.0.cmp(&right.0));
         all
@@ -265,14 +291,21 @@ impl<H: Clone + Eq + std::hash::Hash + Send + 'static> Dependents<H> {
         state.running.insert(kind, tasks);
     }
 
+    fn asker(&self) -> Asker<H> {
+        Asker {
+            state: Arc::downgrade(&self.state),
+            troubles: Arc::downgrade(&self.troubles),
+            tell: Arc::clone(&self.tell),
+        }
+    }
+
     /// Starts one watch, in one namespace or, if it has no name, everywhere.
     fn follow(&self, kind: &Kind, namespace: &str, resource: &ApiResource, is_workload: bool) -> AbortHandle {
         let follower = Follower {
             kind: kind.clone(),
             namespace: namespace.to_owned(),
-            state: Arc::downgrade(&self.state),
             manager: self.manager.clone(),
-            tell: Arc::clone(&self.tell),
+            asker: self.asker(),
         };
         let config = watcher::Config::default().labels(MANAGED_BY_HELM).page_size(PAGE);
         let client = self.client.clone();
@@ -286,7 +319,16 @@ impl<H: Clone + Eq + std::hash::Hash + Send + 'static> Dependents<H> {
             tokio::spawn(follower.follow(events, |object| {
                 let metadata = object.metadata.clone();
                 let value = serde_json::to_value(object).unwrap_or(Value::Null);
-                (metadata, readiness::of(&value))
+                let readiness = readiness::of(&value);
+                let unready = match readiness {
+                    Readiness::Ready => None,
+                    Readiness::Waiting(_) | Readiness::Failed(_) => Workload::of(&value).map(Box::new),
+                };
+                Look {
+                    metadata,
+                    readiness,
+                    unready,
+                }
             }))
         } else {
             let api: Api<PartialObjectMeta<DynamicObject>> = if namespace.is_empty() {
@@ -295,7 +337,11 @@ impl<H: Clone + Eq + std::hash::Hash + Send + 'static> Dependents<H> {
                 Api::namespaced_with(client, namespace, resource)
             };
             let events = watcher(api, config).default_backoff();
-            tokio::spawn(follower.follow(events, |object| (object.metadata, Readiness::Ready)))
+            tokio::spawn(follower.follow(events, |object| Look {
+                metadata: object.metadata,
+                readiness: Readiness::Ready,
+                unready: None,
+            }))
         };
         task.abort_handle()
     }
@@ -305,151 +351,5 @@ impl<H> Drop for Dependents<H> {
     fn drop(&mut self) {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.running.values().flatten().for_each(AbortHandle::abort);
-    }
-}
-
-/// Feeds the state with what one watch sees.
-struct Follower<H> {
-    kind: Kind,
-    /// Where it looks; everywhere if it is empty.
-    namespace: String,
-    state: Weak<Mutex<State<H>>>,
-    manager: String,
-    tell: Tell<H>,
-}
-
-impl<H: Clone + Eq + std::hash::Hash + Send + 'static> Follower<H> {
-    async fn follow<K: Send>(
-        self,
-        events: impl futures_util::Stream<Item = Result<Event<K>, watcher::Error>> + Send,
-        read: impl Fn(K) -> (ObjectMeta, Readiness) + Send,
-    ) {
-        let mut events = std::pin::pin!(events);
-        let mut listed: HashSet<ObjectId> = HashSet::new();
-        while let Some(event) = events.next().await {
-            match event {
-                Ok(Event::Init) => listed.clear(),
-                Ok(Event::InitApply(object)) => {
-                    let (metadata, readiness) = read(object);
-                    listed.insert(self.seen(&metadata, readiness));
-                }
-                Ok(Event::InitDone) => self.list_ended(&std::mem::take(&mut listed)),
-                Ok(Event::Apply(object)) => {
-                    let (metadata, readiness) = read(object);
-                    self.seen(&metadata, readiness);
-                }
-                Ok(Event::Delete(object)) => {
-                    let (metadata, _) = read(object);
-                    self.gone(&self.id(&metadata), metadata.uid.as_deref().unwrap_or_default());
-                }
-                Err(fault) => {
-                    tracing::debug!(kind = self.kind.1, %fault, "the watch of objects begins anew");
-                }
-            }
-        }
-    }
-
-    fn id(&self, metadata: &ObjectMeta) -> ObjectId {
-        ObjectId {
-            api_version: self.kind.0.clone(),
-            kind: self.kind.1.clone(),
-            namespace: metadata.namespace.clone().unwrap_or_default(),
-            name: metadata.name.clone().unwrap_or_default(),
-        }
-    }
-
-    fn seen(&self, metadata: &ObjectMeta, readiness: Readiness) -> ObjectId {
-        let id = self.id(metadata);
-        let Some(state) = self.state.upgrade() else {
-            return id;
-        };
-        let mut news = Vec::new();
-        {
-            let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-            let version = metadata.resource_version.as_deref().unwrap_or_default();
-            let version: u64 = version.parse().unwrap_or_default();
-            if let Some(held) = state.objects.get_mut(&id) {
-                let fields = metadata.managed_fields.as_deref().unwrap_or_default();
-                let now = drift::fingerprint(fields, &self.manager);
-                let is_deleted = metadata.deletion_timestamp.is_some();
-                // What was written here comes back as an event, perhaps after a newer write.
-                let is_old = version < held.version;
-                if !is_old && !is_deleted && held.fingerprint.is_some_and(|left| left != now) {
-                    news.push((held.by.clone(), Happening::Drifted));
-                }
-                if !is_old && held.readiness != readiness {
-                    held.readiness = readiness;
-                    news.push((held.by.clone(), Happening::Readiness));
-                }
-                held.version = held.version.max(version);
-                // What was told once is told again only when it changes once more.
-                if !is_old {
-                    held.fingerprint = Some(now);
-                }
-                held.uid = metadata.uid.clone().unwrap_or_default();
-            } else {
-                let sight = Sight {
-                    uid: metadata.uid.clone().unwrap_or_default(),
-                    version,
-                    readiness,
-                };
-                state.strangers.insert(id.clone(), sight);
-            }
-        }
-        for (holder, happening) in news {
-            (self.tell)(&holder, &id, happening);
-        }
-        id
-    }
-
-    /// Tells of objects that should be there and are not in the list.
-    fn list_ended(&self, listed: &HashSet<ObjectId>) {
-        let Some(state) = self.state.upgrade() else {
-            return;
-        };
-        let missing: Vec<(ObjectId, String)> = {
-            let state = state.lock().unwrap_or_else(PoisonError::into_inner);
-            state
-                .objects
-                .iter()
-                .filter(|(id, held)| {
-                    (&id.api_version, &id.kind) == (&self.kind.0, &self.kind.1)
-                        && (self.namespace.is_empty() || self.namespace == id.namespace)
-                        && !listed.contains(*id)
-                        // One that was never seen may be on its way.
-                        && !held.uid.is_empty()
-                })
-                .map(|(id, held)| (id.clone(), held.uid.clone()))
-                .collect()
-        };
-        for (id, uid) in missing {
-            self.gone(&id, &uid);
-        }
-    }
-
-    fn gone(&self, id: &ObjectId, uid: &str) {
-        let Some(state) = self.state.upgrade() else {
-            return;
-        };
-        let holder = {
-            let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-            if state.strangers.get(id).is_some_and(|sight| sight.uid == uid) {
-                state.strangers.remove(id);
-            }
-            state
-                .objects
-                .get_mut(id)
-                // A new object of the same name may have been made meanwhile.
-                .filter(|held| held.uid.is_empty() || held.uid == uid)
-                .map(|held| {
-                    if readiness::matters(id) {
-                        held.readiness = Readiness::Waiting("it was deleted".to_owned());
-                    }
-                    held.by.clone()
-                })
-        };
-        if let Some(holder) = holder {
-            (self.tell)(&holder, id, Happening::Drifted);
-        }
     }
 }

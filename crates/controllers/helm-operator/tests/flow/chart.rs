@@ -27,7 +27,9 @@ spec:
   template:
     metadata:
       labels: {app: {{ .Release.Name }}}
+      annotations: {{ .Values.annotations | default dict | toJson }}
     spec:
+      nodeSelector: {{ .Values.nodeSelector | default dict | toJson }}
       containers:
       - name: web
         image: {{ .Values.image | default "nginx:1.27" }}
