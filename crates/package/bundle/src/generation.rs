@@ -115,11 +115,14 @@ pub fn generate(project: &Project, options: &Options) -> Result<GeneratedBundle,
         &project.rules,
         &Reason::Author("config/rbac/role.yaml".to_owned()),
     );
-    if let Some(pinned) = project
+    let pinned = project
         .pinned_permissions
         .as_ref()
-        .filter(|_| !options.update_permissions)
-    {
+        .filter(|_| !options.update_permissions);
+    if pinned.is_none_or(|pinned| permissions::grants_wishes(pinned)) {
+        derivation.add_wishes();
+    }
+    if let Some(pinned) = pinned {
         permissions::compare(pinned, &derivation)?;
     }
     let permissions_file = permissions::pinned_text(&derivation).map_err(|error| GenerationError::Write {

@@ -161,6 +161,13 @@ const OF_EXTENSIONS: &[Right] = &[
     ),
     right(
         CLUSTER,
+        "",
+        &["pods"],
+        &["get", "list"],
+        "says why the workloads of bundles aren't ready",
+    ),
+    right(
+        CLUSTER,
         "events.k8s.io",
         &["events"],
         &["create", "patch"],

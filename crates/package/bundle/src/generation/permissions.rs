@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use exploration::{DEFAULT_RENDERS, FailedRender};
-pub use pinned::{PERMISSIONS_FILE, PinError, compare, pinned_text};
+pub use pinned::{PERMISSIONS_FILE, PinError, compare, grants_wishes, pinned_text};
 
 use super::kinds::{Kinds, Origin, Resource, group_of};
 use super::scan::{Place, Undecided, scan};
@@ -257,6 +257,16 @@ impl Derivation {
                 operator("to know who asks for metrics"),
             );
         }
+    }
+
+    /// Adds what operators make use of, but can do without.
+    pub fn add_wishes(&mut self) {
+        self.allow(
+            Subject::resource("", "pods"),
+            &["get", "list"],
+            false,
+            Reason::Operator("to say why workloads aren't ready"),
+        );
     }
 
     /// Adds rules that the author has written.

@@ -137,6 +137,22 @@ fn a_pin_that_no_longer_fits_names_each_difference() {
 }
 
 #[test]
+fn what_operators_can_do_without_waits_until_it_is_pinned() {
+    let pin = |verbs: &str| {
+        format!("rules:\n- apiGroups: ['']\n  resources: [pods, services]\n  verbs: [{verbs}]\n")
+    };
+    for (pin, is_granted) in [
+        (pin("get, list"), true),
+        (pin("get, list, watch"), true),
+        (pin("get"), false),
+        ("rules: []\n".to_owned(), false),
+        ("rules: 7\n".to_owned(), true),
+    ] {
+        assert_eq!(grants_wishes(pin.as_bytes()), is_granted, "{pin}");
+    }
+}
+
+#[test]
 fn values_that_do_not_render_are_reported_and_stop_nothing() {
     let derivation = derived(&[(
         "templates/a.yaml",
