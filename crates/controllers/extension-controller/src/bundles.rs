@@ -21,6 +21,7 @@ use image::remote::Remote;
 use image::unpack::{self, Limits};
 use version::Version;
 
+use crate::agreement;
 use crate::failure::Failure;
 use crate::snapshot::{Content, NoContent};
 use crate::standing::Bundle;
@@ -171,6 +172,8 @@ impl Bundles {
         let provider = self.certificates.provider();
         let objects = manifests(content, namespace, inline.as_deref(), Gates::all(), provider);
         let objects = objects.map_err(|fault| NoContent::Apply(of_manifests(&fault)))?;
+        // Here and not in the rendering, whose objects are upstream's one by one.
+        let objects = agreement::united(objects);
         let annotations = &content.cluster_service_version["metadata"]["annotations"];
         let bundle = bundle.cloned().unwrap_or_else(|| described(content, image));
         if let Err(fault) = Version::parse(&bundle.metadata.version) {

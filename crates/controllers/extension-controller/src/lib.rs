@@ -11,11 +11,13 @@
 //! - [`settings`], [`window`]: what annotations ask for
 //! - [`standing`], [`revisions`], [`status`], [`preflight`]: what decisions are made of
 //! - [`catalogs`], [`packages`], [`bundles`], [`observing`], [`acting`], [`departure`], [`adoption`]: the world outside
+//! - `agreement`: objects that a bundle wants twice
 //! - [`tree`], [`planning`], [`explaining`], [`wishes`]: the same for people, who look and ask
 //! - [`controller`], [`index`], [`metrics`]: what keeps it going
 
 pub mod acting;
 pub mod adoption;
+mod agreement;
 pub mod bundles;
 pub mod catalogs;
 pub mod choosing;
