@@ -21,6 +21,7 @@ use crate::desired;
 use crate::digests;
 use crate::owners::Owner;
 use crate::probes::{ProbeResult, ProbeStatus};
+use crate::served;
 use crate::teardown::{Parting, Survivors};
 use crate::validation::{PhaseProblem, problem_of_revision};
 use conclusion::{Conclusion, Speaker};
@@ -352,10 +353,13 @@ fn problem(snapshot: &Snapshot, phase: &ContentPhase) -> PhaseProblem {
         }
         _ => None,
     });
+    let unserved = phase.objects.iter().zip(&snapshot.objects);
+    let mut unserved = unserved.filter(|(_, observed)| matches!(observed.seen, Seen::Unserved(_)));
     PhaseProblem {
         phase: phase.name.clone(),
         of_phase: None,
         of_objects: of_objects.collect(),
+        next_step: unserved.find_map(|(wanted, _)| served::next_step(wanted.id.group())),
     }
 }
 

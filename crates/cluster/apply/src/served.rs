@@ -46,6 +46,19 @@ pub enum Unfound {
     Unanswered(#[from] Box<kube::Error>),
 }
 
+/// The group of cert-manager's kinds; those of its parts end in it.
+const CERT_MANAGER: &str = "cert-manager.io";
+
+/// Returns what somebody can do who misses the kinds of an API group; none where that isn't known.
+pub(crate) fn next_step(group: &str) -> Option<&'static str> {
+    let before = group.strip_suffix(CERT_MANAGER)?;
+    (before.is_empty() || before.ends_with('.')).then_some(
+        "cert-manager, which makes the certificates of webhooks, isn't installed: install cert-manager with \"kubectl apply -f \
+         https://github.com/cert-manager/cert-manager/releases/latest/download/cert-manager.yaml\", or let somebody else make \
+         them, by --certificates of \"baton controllers\"",
+    )
+}
+
 /// The kinds of a server, as far as it was asked.
 pub struct Kinds {
     client: Client,
@@ -117,4 +130,22 @@ fn served(list: &APIResourceList, id: &ObjectId) -> Option<Served> {
         },
         is_namespaced: found.namespaced,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_next_step_is_known_for_the_groups_of_cert_manager() {
+        for (group, is_known) in [
+            ("cert-manager.io", true),
+            ("acme.cert-manager.io", true),
+            ("my-cert-manager.io", false),
+            ("cert-manager.io.example", false),
+            ("", false),
+        ] {
+            assert_eq!(next_step(group).is_some(), is_known, "{group:?}");
+        }
+    }
 }

@@ -16,6 +16,8 @@ pub struct PhaseProblem {
     pub of_phase: Option<String>,
     /// What is wrong with its objects.
     pub of_objects: Vec<(ObjectId, Vec<String>)>,
+    /// What somebody can do about it, where that is known.
+    pub next_step: Option<&'static str>,
 }
 
 impl PhaseProblem {
@@ -24,14 +26,15 @@ impl PhaseProblem {
         self.of_phase.is_none() && self.of_objects.is_empty()
     }
 
-    /// Says what is wrong, in upstream's words.
+    /// Says what is wrong, in upstream's words, and then what can be done.
     pub fn message(&self) -> String {
         let objects = self
             .of_objects
             .iter()
             .map(|(id, problems)| format!("{id}: {}", problems.join(", ")));
         let parts: Vec<String> = self.of_phase.iter().cloned().chain(objects).collect();
-        format!("phase {:?}: {}", self.phase, parts.join(", "))
+        let next_step = self.next_step.map(|step| format!("; {step}")).unwrap_or_default();
+        format!("phase {:?}: {}{next_step}", self.phase, parts.join(", "))
     }
 }
 
@@ -54,6 +57,7 @@ fn problem_of_phase(phase: &ContentPhase, duplicates: &Duplicates<'_>) -> PhaseP
         phase: phase.name.clone(),
         of_phase: problem_of_name(&phase.name),
         of_objects: Vec::new(),
+        next_step: None,
     };
     for wanted in &phase.objects {
         let problems = problems_of_metadata(&wanted.object);

@@ -58,6 +58,7 @@ fn problem(value: &Value) -> PhaseProblem {
             .iter()
             .map(|object| (id(object), texts(&object["errors"])))
             .collect(),
+        next_step: None,
     }
 }
 

@@ -112,6 +112,28 @@ async fn nothing_of_a_phase_is_written_if_the_server_refuses_a_part() {
 }
 
 #[tokio::test]
+async fn who_misses_cert_manager_is_told_once_how_to_install_it() {
+    let world = World::new().await;
+    let of = |kind: &str| json!({"apiVersion": "cert-manager.io/v1", "kind": kind, "metadata": {"name": "c", "namespace": "app"}});
+    let phases = vec![("one", vec![of("Certificate"), of("Issuer")])];
+    world.make(&revision("x", 1, phases)).await;
+    world.reconcile("x-1").await;
+    let (_, _, message) = world.said("x-1", "Progressing").await;
+    let (upstream, ours) = message.split_once("; ").expect("a next step");
+    assert_eq!(
+        upstream,
+        "phase 0 validation error: phase \"one\": cert-manager.io/v1, Kind=Certificate app/c: no matches for kind \"Certificate\" \
+         in version \"cert-manager.io/v1\", cert-manager.io/v1, Kind=Issuer app/c: no matches for kind \"Issuer\" in version \
+         \"cert-manager.io/v1\""
+    );
+    assert!(
+        ours.contains("install cert-manager with \"kubectl apply -f https://")
+            && ours.contains("--certificates"),
+        "{ours}"
+    );
+}
+
+#[tokio::test]
 async fn objects_are_read_from_secrets_that_must_not_change() {
     let world = World::new().await;
     let phases = phases_of([map("a", "1"), map("b", "1")]);
