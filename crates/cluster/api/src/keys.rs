@@ -84,6 +84,10 @@ pub const ON_DELETE: &str = "baton-olm.dev/on-delete";
 /// Says of an object that its extension left it behind on purpose: whoever installs the package again has it.
 pub const KEPT: &str = "baton-olm.dev/kept";
 
+/// Says of a definition that it only stands in for the one of the package whose name it carries: that package's extension may have it,
+/// whatever it says.
+pub const STAND_IN: &str = "baton-olm.dev/stand-in";
+
 /// A bundle image that is installed as it is, whatever catalogs have.
 pub const BUNDLE_IMAGE: &str = "baton-olm.dev/bundle-image";
 

@@ -1,5 +1,7 @@
 //! `baton up` as a user starts, uses, loses and stops it.
 
+#[path = "up/certificates.rs"]
+mod certificates;
 #[path = "up/lost_namespace.rs"]
 mod lost_namespace;
 #[path = "up/registry.rs"]

@@ -64,7 +64,7 @@ pub(crate) static FUNCTIONS: &[Function] = &[
         Ok(Value::Map(pick(call)))
     })
     .fixed(),
-    Function::variadic("omit", &[Type::Map], Type::String, |call| omit(call)),
+    Function::variadic("omit", &[Type::Map], Type::String, omit),
     Function::variadic("dig", &[], Type::Any, dig).fixed(),
 ];
 

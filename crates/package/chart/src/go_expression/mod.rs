@@ -77,10 +77,9 @@ impl Expression {
 /// Estimates how many states an automaton needs.
 fn size(hir: &Hir) -> usize {
     match hir.kind() {
-        HirKind::Empty | HirKind::Look(_) => 1,
+        HirKind::Empty | HirKind::Look(_) | HirKind::Class(Class::Bytes(_)) => 1,
         HirKind::Literal(literal) => literal.0.len(),
         HirKind::Class(Class::Unicode(class)) => class.ranges().len(),
-        HirKind::Class(Class::Bytes(_)) => 1,
         HirKind::Repetition(repetition) => {
             let times = repetition.max.unwrap_or(repetition.min).max(1) as usize;
             size(&repetition.sub).saturating_mul(times)

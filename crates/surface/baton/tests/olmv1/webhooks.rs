@@ -7,7 +7,7 @@ use base64::Engine as _;
 use serde_json::{Value, json};
 
 use crate::bundles::{Contents, Files};
-use crate::certificates::CertificateManager;
+use crate::certificates::Issuing;
 use crate::classic_kinds;
 use crate::images::Entry;
 use crate::kubernetes::PATIENCE;
@@ -31,7 +31,7 @@ const SCENARIOS: &[Case] = &cases![
 /// Both, in a cluster where nobody else's objects are asked about.
 pub(crate) async fn operators_with_webhooks_work(server: Server) -> Outcome {
     let world = World::on(server).await?;
-    let _manager = CertificateManager::start(&world.kubernetes).await?;
+    let _issuing = Issuing::start(&world.kubernetes, &world.kubeconfig()).await?;
     let failures = told_together(world, SCENARIOS).await;
     if failures.is_empty() {
         Ok(())

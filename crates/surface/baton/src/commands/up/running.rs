@@ -26,6 +26,7 @@ use super::following;
 use crate::failure::Failure;
 use crate::hosted_stage::{self, ClusterFlags};
 use crate::images::Images;
+use crate::leadership::becomes_true;
 use crate::olm::{self, ClassicOptions, Extent, MetricsPlace, Olm, PackagePlace};
 use crate::served_router::ServedRouter;
 use crate::terminal::Terminal;
@@ -82,6 +83,8 @@ pub(super) struct Running {
     console: ServedConsole,
     following: JoinHandle<()>,
     controllers: JoinHandle<()>,
+    /// Issues the certificates of webhooks, as long as nobody brings cert-manager.
+    issuing: JoinHandle<()>,
     say_stop: watch::Sender<bool>,
     stage: Stage,
 }
@@ -155,6 +158,8 @@ impl Running {
             console_listener,
             stopped.clone(),
         );
+        let issuing = certificate_issuer::controller::run(client.clone(), becomes_true(stopped.clone()));
+        let issuing = tokio::spawn(issuing);
         let controllers = tokio::spawn(async move {
             let tenure = Tenure {
                 makes_namespace: true,
@@ -180,6 +185,7 @@ impl Running {
             console,
             following,
             controllers,
+            issuing,
             say_stop,
             stage,
         })
@@ -199,20 +205,23 @@ impl Running {
             console,
             following,
             controllers,
+            issuing,
             say_stop,
             stage,
             ..
         } = self;
         say_stop.send_replace(true);
-        let breaking_off = controllers.abort_handle();
+        let breaking_off = [controllers.abort_handle(), issuing.abort_handle()];
         let users = async move {
             // A controller that panicked has ended as well.
-            let _ = controllers.await;
+            let _ = tokio::join!(controllers, issuing);
             following.abort();
             tokio::join!(console.stop(), catalogs.stop(), api.stop(), registry.stop());
         };
         hosted_stage::stop(stage, users, terminal).await;
-        breaking_off.abort();
+        for task in breaking_off {
+            task.abort();
+        }
     }
 }
 
