@@ -91,9 +91,10 @@ impl Server {
                 }
                 is_new
             });
-            return match is_new {
-                true => said(StatusCode::CREATED, &made),
-                false => refused(StatusCode::CONFLICT, "AlreadyExists"),
+            return if is_new {
+                said(StatusCode::CREATED, &made)
+            } else {
+                refused(StatusCode::CONFLICT, "AlreadyExists")
             };
         }
         if !about_leases {
