@@ -29,6 +29,9 @@ use serde_json::Value;
 /// How often a chart is rendered again to find out what in it is random: a small random number may come twice.
 const MAX_RENDERS: u64 = 6;
 
+/// A quarter of the steps that a render may take: the charts of the world are far from the limit.
+const ENOUGH_STEPS: u64 = 5_000_000;
+
 /// What a command printed.
 struct Printed {
     output: Vec<u8>,
@@ -147,7 +150,8 @@ fn try_template(
         strict: false,
     };
     let host = Host::new(Rc::new(Dice::new(seed)), Rc::new(NoCluster));
-    let planned = installation::plan(&Engine::new(), &request, &host, None, &mut warn);
+    let engine = Engine::new().with_max_steps(ENOUGH_STEPS);
+    let planned = installation::plan(&engine, &request, &host, None, &mut warn);
     let installation = planned.map_err(|error| match error {
         InstallationError::KubeVersion(_)
         | InstallationError::Render(_)
