@@ -87,7 +87,7 @@ async fn follow(client: &Client, mut whose: watch::Receiver<Option<Whose>>) {
                 }
                 Some(Whose::Theirs) => {
                     tracing::info!("certificates are left to cert-manager, which is in the cluster");
-                    std::future::pending().await
+                    std::future::pending::<()>().await;
                 }
                 None => std::future::pending().await,
             }
