@@ -316,9 +316,13 @@ impl<H: Clone + Eq + std::hash::Hash + Send + 'static> Dependents<H> {
                 Api::namespaced_with(client, namespace, resource)
             };
             let events = watcher(api, config).default_backoff();
-            tokio::spawn(follower.follow(events, |object| {
+            let (api_version, kind) = kind.clone();
+            tokio::spawn(follower.follow(events, move |object| {
                 let metadata = object.metadata.clone();
-                let value = serde_json::to_value(object).unwrap_or(Value::Null);
+                let mut value = serde_json::to_value(object).unwrap_or(Value::Null);
+                // A list names the kind of its items once, and an object without a kind would look ready.
+                value["apiVersion"] = Value::from(api_version.as_str());
+                value["kind"] = Value::from(kind.as_str());
                 let readiness = readiness::of(&value);
                 let unready = match readiness {
                     Readiness::Ready => None,
