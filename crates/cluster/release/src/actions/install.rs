@@ -96,7 +96,7 @@ impl Releases {
             let failure = failure.while_doing("failed post-install");
             return Err(self.failed(record, &description, failure).await);
         }
-        let done = self.options.description.as_deref().unwrap_or("Install complete");
+        let done = self.options.done("Install complete");
         record.release.set_status(Status::Deployed, done);
         match self.records.update(&mut record).await {
             Ok(()) => Ok(Outcome {

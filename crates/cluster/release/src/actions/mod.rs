@@ -68,6 +68,8 @@ pub struct Options {
     pub disable_hooks: bool,
     /// What the record says of the action when it is done; Helm's words if nothing is given.
     pub description: Option<String>,
+    /// What the record adds to Helm's words, where no description takes their place.
+    pub remark: Option<String>,
     /// How long hooks are waited for.
     pub hook_timeout: Duration,
     /// How many revisions are kept; 0 for all.
@@ -90,12 +92,24 @@ impl Default for Options {
             owner: None,
             disable_hooks: false,
             description: None,
+            remark: None,
             hook_timeout: HOOK_TIMEOUT,
             history_limit: HISTORY_LIMIT,
             force: false,
             ownership: Ownership::default(),
             namespace_is_terminating: false,
             unwanted: None,
+        }
+    }
+}
+
+impl Options {
+    /// Returns what the record says of an action that is done, for which Helm has these words.
+    fn done(&self, words: &str) -> String {
+        match (&self.description, &self.remark) {
+            (Some(description), _) => description.clone(),
+            (None, Some(remark)) => format!("{words}; {remark}"),
+            (None, None) => words.to_owned(),
         }
     }
 }

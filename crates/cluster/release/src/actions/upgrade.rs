@@ -134,7 +134,7 @@ impl Releases {
                 return Err(Failure::from(error).having_written(writing.written).with(record));
             }
         }
-        let done = self.options.description.as_deref().unwrap_or("Upgrade complete");
+        let done = self.options.done("Upgrade complete");
         record.release.set_status(Status::Deployed, done);
         match self.records.update(&mut record).await {
             Ok(()) => Ok(Outcome {

@@ -144,6 +144,33 @@ async fn a_rollback_releases_an_earlier_revision_again() {
 }
 
 #[tokio::test]
+async fn a_remark_stands_behind_helms_words_but_in_nobody_elses() {
+    let world = World::new().await;
+    world.install("soup", json!({})).await.expect("installed");
+    for description in [None, Some("by hand".to_owned())] {
+        let standing = world.standing("soup").await;
+        let message = json!({"message": standing.next_version().to_string()});
+        let prepared = world.prepare("soup", standing.next_version(), &message);
+        let options = release::Options {
+            description,
+            remark: Some("not all of it".to_owned()),
+            ..release::Options::default()
+        };
+        let releases = world.releases_with("soup", options);
+        let upgraded = releases.upgrade(standing, prepared, &BTreeSet::new()).await;
+        upgraded.expect("upgraded");
+    }
+    assert_eq!(
+        world.history("soup").await,
+        [
+            "1 superseded: Install complete",
+            "2 superseded: Upgrade complete; not all of it",
+            "3 deployed: by hand",
+        ]
+    );
+}
+
+#[tokio::test]
 async fn a_history_has_its_limit() {
     let world = World::new().await;
     world.install("soup", json!({})).await.expect("installed");
