@@ -37,6 +37,12 @@ const SELECTING: [&str; 5] = [
     "subsets",
 ];
 
+/// What an author calls this in `watches.yaml`.
+pub const SETTING: &str = "cosmetic";
+
+/// How many workloads a sentence names before it counts the others.
+const MOST_NAMED: usize = 5;
+
 /// A version that no chart has.
 const NEXT_VERSION: &str = "99999.0.0";
 
@@ -86,6 +92,40 @@ impl fmt::Display for NeedlessRestart {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{} {}", self.kind, self.name)
     }
+}
+
+impl NeedlessRestart {
+    /// Says that the pods start anew with every version of a chart, why, and what keeps them from it.
+    pub fn with_every_version(&self) -> String {
+        format!(
+            "pods of {self} start anew with every version of the chart, because their template names {}; leave that out of \
+             the template, or let pods keep it with `{SETTING}: defer` in watches.yaml",
+            in_words(&self.keys)
+        )
+    }
+}
+
+/// Says which pods keep what, such as `pods of Deployment web keep helm.sh/chart until something else of them changes`;
+/// nothing where none do.
+pub fn kept_in_words(restarts: &[NeedlessRestart]) -> Option<String> {
+    restarts.first()?;
+    let named = restarts.iter().take(MOST_NAMED);
+    let mut named: Vec<String> = named.map(ToString::to_string).collect();
+    let more = restarts.len().saturating_sub(MOST_NAMED);
+    if more > 0 {
+        named.push(format!("{more} more"));
+    }
+    let keys = restarts.iter().flat_map(|restart| restart.keys.iter().copied());
+    Some(format!(
+        "pods of {} keep {} until something else of them changes",
+        named.join(" and "),
+        in_words(&keys.collect())
+    ))
+}
+
+fn in_words(keys: &BTreeSet<&'static str>) -> String {
+    let keys: Vec<&str> = keys.iter().copied().collect();
+    keys.join(" and ")
 }
 
 /// What tells a workload from all others in a cluster.

@@ -187,6 +187,33 @@ fn pods_keep_their_labels_where_nothing_else_of_them_changes() {
 }
 
 #[test]
+fn what_is_kept_is_said_in_a_sentence() {
+    let named = |version: &str, name: usize| {
+        with(
+            workload("Deployment", version),
+            "/metadata/name",
+            json!(format!("web-{name}")),
+        )
+    };
+    let words = |count: usize| {
+        let of = |version: &str| -> Vec<Value> { (0..count).map(|name| named(version, name)).collect() };
+        kept_in_words(&needless_restarts(&of("1.1.0"), &of("1.0.0"), "models"))
+    };
+    assert_eq!(words(0), None);
+    assert_eq!(
+        words(2).as_deref(),
+        Some(
+            "pods of Deployment web-0 and Deployment web-1 keep helm.sh/chart until something else of them changes"
+        )
+    );
+    let many = words(9).expect("a sentence");
+    assert!(
+        many.contains(" and Deployment web-4 and 4 more keep ") && !many.contains("web-5"),
+        "{many}"
+    );
+}
+
+#[test]
 fn only_pods_that_would_start_anew_keep_their_labels() {
     for (kind, expected) in [
         ("Deployment", true),

@@ -3,11 +3,12 @@
 //!
 //! ```text
 //! templates, parsed   ─► usage (values), repeatability (random functions)
-//! renders, compared   ─► collisions (names), selectors
+//! renders, compared   ─► collisions (names), selectors, restarts (pods)
 //! ```
 
 mod collisions;
 mod repeatability;
+mod restarts;
 mod selectors;
 mod usage;
 
@@ -18,6 +19,7 @@ use gotemplate::Parsed;
 
 use crate::capabilities::Capabilities;
 use crate::chart::Chart;
+use crate::cosmetic;
 use crate::engine::{self, Engine, Operation, ReleaseContext};
 use crate::host::{Host, NoCluster};
 use crate::installation::{self, Installation, InstallationRequest};
@@ -75,6 +77,11 @@ pub fn inspect(request: &InspectionRequest<'_>) -> Vec<Finding> {
         let next = selectors::next_version(request.chart);
         if let Some(next) = render(&engine, request, &next, "baton-one") {
             findings.extend(limited(selectors::changing(&rendered, &next)));
+        }
+        // The version of what the chart is for stays here: with another one, images are others too.
+        let next = cosmetic::next_version(request.chart);
+        if let Some(next) = render(&engine, request, &next, "baton-one") {
+            findings.extend(limited(restarts::needless(&rendered, &next)));
         }
     }
     findings

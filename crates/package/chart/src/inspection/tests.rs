@@ -135,6 +135,46 @@ fn a_selector_with_the_version_in_it_is_found() {
 }
 
 #[test]
+fn pods_that_every_version_starts_anew_are_found() {
+    let workload = |kind: &str, labels: &str, image: &str| {
+        format!(
+            "apiVersion: apps/v1\nkind: {kind}\nmetadata:\n  name: {{{{ .Release.Name }}}}\n  labels: {{{labels}}}\nspec:\n  \
+             selector: {{matchLabels: {{app: x}}}}\n  template:\n    metadata:\n      labels: {{app: x, {labels}}}\n    spec:\n      \
+             containers: [{{name: x, image: {image}}}]\n"
+        )
+    };
+    let chart = "helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}";
+    let version = "app.kubernetes.io/version: {{ .Chart.Version | quote }}";
+    let rows: &[(&str, &str, &str, &str)] = &[
+        ("Deployment", chart, "x:1", "helm.sh/chart"),
+        ("StatefulSet", version, "x:1", "app.kubernetes.io/version"),
+        // With another version of what the chart is for, there is another image as well.
+        (
+            "Deployment",
+            "app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}",
+            "\"x:{{ .Chart.AppVersion }}\"",
+            "",
+        ),
+        ("Deployment", chart, "\"x:{{ .Chart.Version }}\"", ""),
+        ("Deployment", "other: {{ .Chart.Version | quote }}", "x:1", ""),
+        ("Deployment", "other: x", "x:1", ""),
+    ];
+    for (kind, labels, image, key) in rows {
+        let template = workload(kind, labels, image);
+        let expected: &[String] = &[format!(
+            "W templates/a.yaml: pods of {kind} baton-one start anew with every version of the chart, because their \
+             template names {key}; leave that out of the template, or let pods keep it with `cosmetic: defer` in watches.yaml"
+        )];
+        let expected = if key.is_empty() { &[] } else { expected };
+        assert_eq!(
+            findings(&[("templates/a.yaml", &template)]),
+            expected,
+            "{labels} {image}"
+        );
+    }
+}
+
+#[test]
 fn a_chart_that_cannot_be_rendered_is_still_read() {
     assert_eq!(
         findings(&[("templates/a.yaml", "{{ .Values.a.b }}{{ fail \"x\" }}")]),
