@@ -199,6 +199,7 @@ fn content(watch: &Watch, chart: &Chart) -> u64 {
         (path, value).hash(&mut hasher);
     }
     watch.restart_on_configuration.hash(&mut hasher);
+    watch.cosmetic.hash(&mut hasher);
     let mut charts = vec![chart];
     while let Some(chart) = charts.pop() {
         (&chart.metadata.name, &chart.metadata.version).hash(&mut hasher);

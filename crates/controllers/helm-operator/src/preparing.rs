@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use apply::object::ObjectId;
 use apply::served::Served;
 use chart::capabilities::Capabilities;
+use chart::cosmetic::{self, Cosmetic};
 use chart::engine::Operation;
 use chart::host::Lookup;
 use chart::release::Release;
@@ -31,6 +32,8 @@ pub struct Wanted {
     pub objects: Vec<(ObjectId, Served)>,
     /// Whether the templates looked at the cluster.
     pub looked_at_cluster: bool,
+    /// Which pods keep which labels as they were, in words, if any do.
+    pub kept: Option<String>,
 }
 
 /// Why it can't be worked out; prints as upstream says it.
@@ -71,7 +74,7 @@ pub struct Preparation<'a> {
     pub resource: &'a CustomResource,
     /// Its values.
     pub values: &'a Arc<Table>,
-    /// The revision that is there, whose random values stay.
+    /// The revision that is there, whose random values and, where that is asked for, labels of pods stay.
     pub before: Option<&'a Before<'a>>,
     /// Takes down which objects the templates looked up, also where that ends in a failure.
     pub looked_up: &'a LookedUp,
@@ -86,6 +89,8 @@ pub struct Before<'a> {
     pub release: &'a Release,
     /// The labels of its record.
     pub labels: &'a BTreeMap<String, String>,
+    /// The last revision, which is another one where an action failed or was cut off: pods may run as it says.
+    pub last: &'a Release,
 }
 
 impl Preparation<'_> {
@@ -101,6 +106,11 @@ impl Preparation<'_> {
             self.keep_random_values(&mut rendered, &other);
         }
         let objects = self.mark(&mut rendered.objects).await?;
+        let mut manifest = manifest(&rendered.objects)?;
+        let kept = self.keep_labels(&mut rendered.objects, &manifest);
+        if kept.is_some() {
+            manifest = self::manifest(&rendered.objects)?;
+        }
         let mut labels = self
             .before
             .map(|before| before.labels.clone())
@@ -122,7 +132,7 @@ impl Preparation<'_> {
             self.blueprint.recorded.of(&installation.chart),
             self.values,
         );
-        release.manifest = manifest(&values)?;
+        release.manifest = manifest;
         release.hooks = installation.hooks;
         release.info.notes = installation.notes;
         let prepared = Prepared::with_objects(release, values).map_err(RenderError::from)?;
@@ -130,6 +140,7 @@ impl Preparation<'_> {
             prepared: prepared.user_labels(labels),
             objects,
             looked_at_cluster,
+            kept,
         })
     }
 
@@ -184,6 +195,25 @@ impl Preparation<'_> {
                 keeping::keep(object, other, stored);
             }
         }
+    }
+
+    /// Leaves pods as they are of which nothing changes but labels that name a version, if that is asked for; says which.
+    /// `manifest` is what the objects would be released as otherwise.
+    ///
+    /// They are compared with the last revision, whatever became of it: an upgrade that failed or was cut off may have
+    /// started pods anew, and one that was rolled back is not the last one.
+    fn keep_labels(&self, objects: &mut [Value], manifest: &str) -> Option<String> {
+        let last = self.before?.last;
+        let wish = self.resource.wishes().cosmetic;
+        // Where nothing differs, there is nothing to read.
+        if wish.unwrap_or(self.blueprint.watch.cosmetic) == Cosmetic::Apply || last.manifest == manifest {
+            return None;
+        }
+        let stored = release::documents::read(&last.manifest).ok()?;
+        let stored = stored.iter().map(|document| document.object.as_ref());
+        let restarts = cosmetic::needless_restarts(objects, stored, &self.resource.id.namespace);
+        cosmetic::defer(objects, &restarts);
+        cosmetic::kept_in_words(&restarts)
     }
 
     /// Marks the objects as those of the resource, and names them as the server does.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use chart::cosmetic::Cosmetic;
 use chart::go_duration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde_json::{Map, Value};
@@ -23,6 +24,9 @@ const PREFIX: &str = "helm.sdk.operatorframework.io/";
 
 /// Asks for pods that start anew when configuration that they use changes; baton's own.
 const RESTART_ON_CONFIGURATION: &str = "baton-olm.dev/restart-on-configuration";
+
+/// Says what becomes of labels of pods that name nothing but a version; baton's own.
+const COSMETIC: &str = "baton-olm.dev/cosmetic";
 
 /// Stops the operator from changing anything of a resource; baton's own.
 const PAUSE: &str = "baton-olm.dev/pause";
@@ -180,6 +184,7 @@ impl CustomResource {
                 description: description("uninstall-description"),
             },
             restart_on_configuration: own(RESTART_ON_CONFIGURATION),
+            cosmetic: self.annotations.get(COSMETIC).and_then(|word| word.parse().ok()),
             pause: own(PAUSE).unwrap_or(false),
         }
     }
@@ -214,6 +219,8 @@ pub struct Wishes {
     pub uninstall: ActionWishes,
     /// Whether pods start anew when configuration that they use changes, if the resource says so or not.
     pub restart_on_configuration: Option<bool>,
+    /// What becomes of labels of pods that name nothing but a version, if the resource says so.
+    pub cosmetic: Option<Cosmetic>,
     /// Nothing is changed.
     pub pause: bool,
 }
@@ -281,6 +288,7 @@ mod tests {
                     "helm.sdk.operatorframework.io/upgrade-description": "by hand",
                     "helm.sdk.operatorframework.io/reconcile-period": "2m",
                     "baton-olm.dev/restart-on-configuration": "false",
+                    "baton-olm.dev/cosmetic": "defer",
                 },
                 "finalizers": ["uninstall-helm-release"],
             },
@@ -294,7 +302,22 @@ mod tests {
         assert_eq!(wishes.upgrade.description.as_deref(), Some("by hand"));
         assert_eq!(wishes.reconcile_period, Some(Duration::from_mins(2)));
         assert_eq!(wishes.restart_on_configuration, Some(false));
+        assert_eq!(wishes.cosmetic, Some(Cosmetic::Defer));
         assert!(!wishes.pause);
+    }
+
+    #[test]
+    fn what_becomes_of_labels_is_a_word_or_the_operator_s_affair() {
+        for (word, expected) in [
+            (json!("defer"), Some(Cosmetic::Defer)),
+            (json!("apply"), Some(Cosmetic::Apply)),
+            (json!("later"), None),
+            (json!(null), None),
+        ] {
+            let resource =
+                CustomResource::read(json!({"metadata": {"annotations": {"baton-olm.dev/cosmetic": word}}}));
+            assert_eq!(resource.wishes().cosmetic, expected, "{word}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use chart::cosmetic::{self, Cosmetic};
 use chart::environment::Variables;
 use chart::go_duration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
@@ -79,6 +80,8 @@ pub struct Watch {
     pub dry_run: DryRun,
     /// Whether pods start anew when configuration that they use changes; baton's own field.
     pub restart_on_configuration: bool,
+    /// What becomes of labels of pods that name nothing but a version; baton's own field.
+    pub cosmetic: Cosmetic,
 }
 
 impl Watch {
@@ -178,6 +181,8 @@ struct Entry {
     dry_run_option: Option<String>,
     #[serde(default)]
     restart_on_configuration: Option<bool>,
+    #[serde(default)]
+    cosmetic: Option<String>,
 }
 
 /// The keys that Go's decoder finds in whatever case they are written.
@@ -193,6 +198,7 @@ const KEYS: &[&str] = &[
     "maxConcurrentReconciles",
     "dryRunOption",
     "restartOnConfiguration",
+    cosmetic::SETTING,
 ];
 
 /// Reads a file.
@@ -292,6 +298,8 @@ fn watch(entry: Entry, variables: &Variables) -> Result<Watch, WatchesError> {
             return Err(field("dryRunOption", cause));
         }
     };
+    let cosmetic = entry.cosmetic.map(|word| word.parse::<Cosmetic>()).transpose();
+    let cosmetic = cosmetic.map_err(|fault| field(cosmetic::SETTING, fault.to_string()))?;
     let overrides = overrides::expand(&entry.override_values.unwrap_or_default(), variables);
     let overrides = overrides.map_err(|fault| WatchesError::Override {
         kind: kind.clone(),
@@ -306,6 +314,7 @@ fn watch(entry: Entry, variables: &Variables) -> Result<Watch, WatchesError> {
         max_concurrent_reconciles,
         dry_run,
         restart_on_configuration: entry.restart_on_configuration.unwrap_or(false),
+        cosmetic: cosmetic.unwrap_or_default(),
         kind,
     };
     // A selector that can't be read must be said at the start, not at the first resource.
@@ -337,6 +346,7 @@ mod tests {
   maxConcurrentReconciles: 4
   dryRunOption: client
   restartOnConfiguration: true
+  cosmetic: defer
   somethingElse: 1
   selector:
     matchLabels: {operatorVersion: v2}
@@ -354,6 +364,7 @@ mod tests {
         assert_eq!(watch.max_concurrent_reconciles, Some(4));
         assert_eq!(watch.dry_run, DryRun::Client);
         assert!(watch.restart_on_configuration);
+        assert_eq!(watch.cosmetic, Cosmetic::Defer);
         assert_eq!(
             watch.overrides.iter().collect::<Vec<_>>(),
             [("image.tag", "<TAG>")]
@@ -377,6 +388,7 @@ mod tests {
         assert!(watch.watch_dependent_resources);
         assert!(watch.reconcile_period.is_none());
         assert_eq!(watch.dry_run, DryRun::Server);
+        assert_eq!(watch.cosmetic, Cosmetic::Apply);
         assert!(
             watch
                 .selection()
@@ -413,6 +425,10 @@ mod tests {
             (
                 "- {version: v1, kind: K, dryRunOption: maybe}",
                 "invalid dryRunOption of /v1, Kind=K: \"maybe\" is none of \"client\" and \"server\"",
+            ),
+            (
+                "- {version: v1, kind: K, cosmetic: later}",
+                "invalid cosmetic of /v1, Kind=K: \"later\" is none of \"apply\" and \"defer\"",
             ),
             (
                 "- {version: v1, kind: K, overrideValues: {a: '{{ nope }}'}}",

@@ -282,6 +282,7 @@ impl Rehearsed<'_> {
         let before = standing.map(|standing| Before {
             release: &standing.base().release,
             labels: &labels,
+            last: &standing.last.release,
         });
         let preparation = Preparation {
             cluster: &look.cluster,

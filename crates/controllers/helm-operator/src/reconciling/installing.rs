@@ -10,7 +10,7 @@ use chart::engine::Operation;
 use chart::release::Status;
 use duty::events::Announcement;
 use jiff::Timestamp;
-use release::actions::{IN_PROGRESS, Ownership, Releases};
+use release::actions::{IN_PROGRESS, Options, Ownership, Releases};
 use release::definitions;
 use release::failure::{Cause, Failure};
 use release::hooks::Attempt;
@@ -112,6 +112,7 @@ impl Look<'_> {
         let before = Before {
             release: &standing.base().release,
             labels: &labels,
+            last: &standing.last.release,
         };
         let next = standing.next_version();
         let wanted = match self
@@ -164,6 +165,7 @@ impl Look<'_> {
         let before = Before {
             release: last,
             labels: &labels,
+            last,
         };
         let mut ignored = StatusChange::default();
         let same_number = self
@@ -179,7 +181,7 @@ impl Look<'_> {
         wanted: Wanted,
         drifted: &BTreeSet<ObjectId>,
     ) -> Again {
-        let releases = self.releases(&self.wishes.upgrade, self.wishes.upgrade_force);
+        let releases = self.releases_of(&wanted, &self.wishes.upgrade);
         let objects = wanted.objects.clone();
         match releases.upgrade(standing, wanted.prepared, drifted).await {
             Ok(outcome) => {
@@ -214,6 +216,15 @@ impl Look<'_> {
                 self.try_later(change).await
             }
         }
+    }
+
+    /// Looks after a release that is to become what is wanted; its record says what stays as it was all the same.
+    fn releases_of(&self, wanted: &Wanted, wishes: &ActionWishes) -> Releases {
+        let options = Options {
+            remark: wanted.kept.clone(),
+            ..self.options(wishes, self.wishes.upgrade_force)
+        };
+        Releases::new(&self.world.cluster, &self.id, options)
     }
 
     pub(super) async fn roll_back(&self) -> Result<(), Failure> {
@@ -269,7 +280,7 @@ impl Look<'_> {
                     format!("revision {revision} was cut off and is brought to an end"),
                 );
                 self.announce(&announcement).await;
-                let releases = self.releases(action, self.wishes.upgrade_force);
+                let releases = self.releases_of(&wanted, action);
                 match releases.resume(standing).await {
                     Ok(outcome) => {
                         self.finish(change, &outcome, &wanted.objects, wanted.looked_at_cluster)

@@ -20,13 +20,20 @@ apiVersion: apps/v1
 kind: Deployment
 metadata:
   name: {{ .Release.Name }}-web
+{{- if .Values.labelled }}
+  labels: {helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}}
+{{- end }}
 spec:
   replicas: {{ .Values.replicas }}
   selector:
     matchLabels: {app: {{ .Release.Name }}}
   template:
     metadata:
-      labels: {app: {{ .Release.Name }}}
+      labels:
+        app: {{ .Release.Name }}
+{{- if .Values.labelled }}
+        helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+{{- end }}
       annotations: {{ .Values.annotations | default dict | toJson }}
     spec:
       nodeSelector: {{ .Values.nodeSelector | default dict | toJson }}

@@ -107,14 +107,9 @@ async fn go_on(world: &mut World, line: &Line, is_revived: &mut bool, part: &str
             }
         }
     };
-    let is_dead = async {
-        while !line.is_dead() {
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-        }
-    };
     tokio::select! {
         () = is_over => {}
-        () = is_dead => {
+        () = line.dead() => {
             world.kill("operator").await;
             world.start(&Settings::default());
             *is_revived = true;

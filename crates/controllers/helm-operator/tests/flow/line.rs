@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use http::{HeaderValue, Method, Request, header};
 use kube::Client;
@@ -33,6 +34,13 @@ impl Line {
     /// Returns whether the line is dead.
     pub(crate) fn is_dead(&self) -> bool {
         self.left.load(Ordering::SeqCst) <= 0
+    }
+
+    /// Waits until the line is dead.
+    pub(crate) async fn dead(&self) {
+        while !self.is_dead() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
     }
 
     /// Takes what was asked since the last time.

@@ -1,6 +1,7 @@
 //! What an operator does for its resources, and what it does when things go wrong: on a cluster in this process.
 
 mod chart;
+mod cosmetic;
 mod explaining;
 mod failing;
 mod killing;
