@@ -18,6 +18,7 @@ use bundle::generation::{
     new_project,
 };
 use bundle::validation::{OptionalValues, Selection, Selector, validate};
+use chart::cosmetic::Cosmetic;
 use serde_json::Value;
 
 const IMAGE: &str = "registry.example.com/models/inference-stack-operator:2.0.0";
@@ -318,6 +319,18 @@ fn a_new_tree_is_complete() {
         .collect();
     assert_eq!(said, Vec::<String>::new());
     assert!(generated.watches_text.contains("operatorVersion: v0"));
+    // What is safe is switched on, each with a line that says why.
+    let watch = &project.watched[0].watch;
+    assert_eq!(watch.restart_on_configuration, Some(true));
+    assert_eq!(watch.cosmetic, Some(Cosmetic::Defer));
+    let lines: Vec<&str> = generated.watches_text.lines().collect();
+    for setting in ["  restartOnConfiguration: true", "  cosmetic: defer"] {
+        let place = lines
+            .iter()
+            .position(|line| *line == setting)
+            .expect("the setting");
+        assert!(lines[place - 1].starts_with("  # "), "{setting}");
+    }
 }
 
 /// A file that looks like a static program for the architecture.
@@ -369,17 +382,25 @@ fn images_hold_the_program_the_chart_and_the_watches_and_are_the_same_each_time(
 
 #[test]
 fn every_version_of_the_example_has_a_chart_that_works() {
-    for chart in ["versions/1.0.0/chart", "versions/1.1.0/chart", "chart"] {
+    // The first versions put their labels into pods, which newer ones don't.
+    let with_labels = [
+        "applications.yaml: pods of Deployment inference-stack-sample-chat",
+        "gateway.yaml: pods of Deployment sample-inference-stack-gateway",
+    ];
+    for (chart, expected) in [
+        ("versions/1.0.0/chart", &with_labels[..]),
+        ("versions/1.1.0/chart", &with_labels[..]),
+        ("chart", &[]),
+    ] {
         let sources = ChartSources {
             only: Some(example().join(chart)),
             ..ChartSources::default()
         };
         let project = Project::read(&example(), &sources).expect("the example");
-        assert_eq!(
-            chart_check::check(&project, &[]),
-            ChartReport::default(),
-            "{chart}"
-        );
+        let report = chart_check::check(&project, &[]);
+        assert_eq!(report.faults, Vec::new(), "{chart}");
+        assert_eq!(restarted(&report), expected, "{chart}");
+        assert_eq!(report.warnings.len(), expected.len(), "{chart}: {report:?}");
     }
 }
 
@@ -395,7 +416,21 @@ fn the_users_tree_has_a_chart_that_works() {
     };
     let project = Project::read(&folder.join("operator-lifecycle-manager"), &sources).expect("the tree");
     assert_eq!(project.samples.len(), 1);
-    assert_eq!(chart_check::check(&project, &[]).faults, Vec::new());
+    let report = chart_check::check(&project, &[]);
+    assert_eq!(report.faults, Vec::new());
+    // They have no application in their sample; those have the same labels.
+    assert_eq!(
+        restarted(&report),
+        ["gateway.yaml: pods of Deployment sample-inference-stack-gateway"]
+    );
+}
+
+/// The templates and pods of which is said that they start anew with every version.
+fn restarted(report: &ChartReport) -> Vec<&str> {
+    let told = report.warnings.iter();
+    told.filter_map(|warning| warning.split_once(" start anew with every version"))
+        .filter_map(|(pods, _)| pods.rsplit('/').next())
+        .collect()
 }
 
 /// What Helm's linter says against charts that Helm renders all the same.

@@ -4,13 +4,15 @@
 //! watches.yaml ─► chart ─┬─ values.schema.json, compiled ─┐
 //!                        ├─ rendered with its defaults ───┼─► ChartReport ─ admit(--allow) ─► what is let through,
 //! config/samples, ───────┼─ rendered with each sample ────┤                                    or why nothing is
-//! alm-examples           └─ linted ───────────────────────┘
+//! alm-examples           ├─ linted ───────────────────────┤
+//!                        └─ rendered as the next version ─┘
 //! ```
 //!
 //! Everything is done as the operator does it later: values by the same rules, schemas by the same dialect.
 
 mod configuration;
 mod position;
+mod restarts;
 mod trial;
 
 use std::fmt;
@@ -204,6 +206,7 @@ pub fn check(project: &Project, examples: &[Value]) -> ChartReport {
     for watched in &project.watched {
         let (samples, are_written) = samples(project, watched, examples);
         Trial::new(watched).check(&samples, are_written, &mut report);
+        report.warnings.extend(restarts::of_versions(watched, &samples));
     }
     let mut seen: Vec<(String, String)> = Vec::new();
     report.faults.retain(|fault| {

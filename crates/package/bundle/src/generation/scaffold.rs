@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use chart::Chart;
+use chart::cosmetic::SETTING as COSMETIC_SETTING;
 use serde_json::{Value, json};
 
 use super::error::GenerationError;
@@ -138,7 +139,7 @@ pub fn new_project(chart: &Chart, new: &NewProject) -> Result<BTreeMap<String, V
     put(
         "watches.yaml",
         format!(
-            "# Which custom resources the operator looks after, and with which chart.\n- group: {}\n  version: {}\n  kind: {}\n  chart: {chart_path}\n  # Pods start anew when a ConfigMap or Secret of the chart that they use changes; false leaves that to the chart.\n  {RESTART_SETTING}: true\n  # Only those with this label; it follows the major number of VERSION.\n  selector:\n    matchLabels:\n      operatorVersion: v0\n",
+            "# Which custom resources the operator looks after, and with which chart.\n- group: {}\n  version: {}\n  kind: {}\n  chart: {chart_path}\n  # Pods start anew when a ConfigMap or Secret of the chart that they use changes; false leaves that to the chart.\n  {RESTART_SETTING}: true\n  # Labels of pods that name only the chart and its version stay as they are until something else of the pods changes:\n  # a new version restarts nothing for their sake; apply writes them at once.\n  {COSMETIC_SETTING}: defer\n  # Only those with this label; it follows the major number of VERSION.\n  selector:\n    matchLabels:\n      operatorVersion: v0\n",
             new.group, new.version, new.kind
         ),
     );

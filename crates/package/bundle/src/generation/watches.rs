@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use chart::cosmetic::{self, Cosmetic, UnknownCosmetic};
 use regex::Regex;
 use serde_json::{Map, Value};
 use version::Version;
@@ -34,6 +35,8 @@ pub struct Watch {
     pub override_values: Map<String, Value>,
     /// Whether pods start anew when configuration that they use changes; none where the author hasn't said.
     pub restart_on_configuration: Option<bool>,
+    /// What becomes of labels of pods that name nothing but a version; none where the author hasn't said.
+    pub cosmetic: Option<Cosmetic>,
 }
 
 /// Reads the entries; keys may be written in any case, and those that aren't known are left aside.
@@ -65,6 +68,10 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Watch>, GenerationError> {
             match_labels,
             override_values: table(field(entry, "overrideValues")),
             restart_on_configuration: field(entry, RESTART_SETTING).and_then(Value::as_bool),
+            cosmetic: field(entry, cosmetic::SETTING)
+                .and_then(cosmetic)
+                .transpose()
+                .map_err(|error| faulty(format!("entry {}: {}: {error}", index + 1, cosmetic::SETTING)))?,
         };
         for (name, value) in [
             ("group", &watch.group),
@@ -119,6 +126,15 @@ fn as_written<'f>(file: &'f str, name: &str, value: &Value) -> Option<&'f str> {
         rest.trim_start().split([' ', '\t', ',', '}', '#']).next()
     });
     words.find(|word| goyaml::to_value(word.as_bytes()).is_ok_and(|read| read == *value))
+}
+
+/// Reads what becomes of labels; nothing where nothing is said.
+fn cosmetic(value: &Value) -> Option<Result<Cosmetic, UnknownCosmetic>> {
+    match value {
+        Value::Null => None,
+        Value::String(word) => Some(word.parse()),
+        other => Some(Err(UnknownCosmetic(other.to_string()))),
+    }
 }
 
 /// Finds a key as Go's decoder does: exactly, or else in any case.
@@ -236,6 +252,14 @@ mod tests {
             (
                 "- {group: a, version: v1, kind: k, chart: c}\n",
                 "upper-case letter",
+            ),
+            (
+                "- {group: a, version: v1, kind: K, chart: c, cosmetic: later}\n",
+                "entry 1: cosmetic: \"later\" is none of \"apply\" and \"defer\"",
+            ),
+            (
+                "- {group: a, version: v1, kind: K, chart: c, Cosmetic: true}\n",
+                "entry 1: cosmetic: \"true\" is none of",
             ),
             (
                 "- {group: a, version: v1, kind: K, chart: c}\n- {group: a, version: v2, kind: K, chart: c}\n",

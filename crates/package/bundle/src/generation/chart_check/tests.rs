@@ -355,6 +355,56 @@ fn places_are_found_in_files() {
 const WORKLOAD: &str = "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: {{ .Release.Name }}-web\nspec:\n  selector: {matchLabels: {a: b}}\n  template:\n    metadata:\n      labels: {a: b}\n    spec:\n      containers:\n      - name: web\n        image: web:1\n        envFrom: [{configMapRef: {name: {{ .Release.Name }}}}]\n";
 
 #[test]
+fn pods_that_every_version_starts_anew_are_found() {
+    let labelled = WORKLOAD.replace(
+        "      labels: {a: b}\n    spec:",
+        "      labels: {a: b, helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}}\n    spec:",
+    );
+    let by_sample = format!("{{{{ if eq (int .Values.size) 5 }}}}\n{labelled}{{{{ end }}}}\n");
+    let by_chance = labelled.replace("image: web:1", "image: web:{{ randNumeric 8 }}");
+    let written = sample("{size: 5}");
+    let saying = |word: &str| WATCHES.replace("chart: helm", &format!("cosmetic: {word}, chart: helm"));
+    let (defer, apply) = (saying("defer"), saying("apply"));
+    let template = "helm-charts/demo/templates/web.yaml";
+    for (files, expected) in [
+        (vec![], None),
+        (vec![(template, WORKLOAD)], None),
+        (vec![(template, labelled.as_str())], Some("sample-web")),
+        (vec![(template, by_sample.as_str())], None),
+        (
+            vec![(template, by_sample.as_str()), (SAMPLE, written.as_str())],
+            Some("demo-web"),
+        ),
+        // An operator keeps what is random.
+        (vec![(template, by_chance.as_str())], Some("sample-web")),
+        (
+            vec![(template, labelled.as_str()), ("watches.yaml", defer.as_str())],
+            None,
+        ),
+        (
+            vec![(template, labelled.as_str()), ("watches.yaml", apply.as_str())],
+            None,
+        ),
+    ] {
+        let report = checked(&files);
+        assert_eq!(report.faults, Vec::new(), "{files:?}");
+        let told = report.warnings.iter();
+        let told: Vec<&String> = told.filter(|warning| warning.contains("start anew")).collect();
+        let expected: Vec<String> = expected
+            .map(|workload| {
+                format!(
+                    "{template}: pods of Deployment {workload} start anew with every version of the chart, because their \
+                     template names helm.sh/chart; leave that out of the template, or let pods keep it with \
+                     `cosmetic: defer` in watches.yaml"
+                )
+            })
+            .into_iter()
+            .collect();
+        assert_eq!(told, expected.iter().collect::<Vec<_>>(), "{files:?}");
+    }
+}
+
+#[test]
 fn pods_that_keep_old_configuration_are_found() {
     let checksum = WORKLOAD.replace(
         "      labels: {a: b}\n    spec:",

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use chart::Chart;
 use chart::capabilities::Capabilities;
+use chart::cosmetic;
 use chart::diagnosis::{self, Diagnosis, Situation};
 use chart::engine::{Engine, Operation, ReleaseContext, RenderError};
 use chart::host::{Host, NoCluster};
@@ -70,7 +71,16 @@ struct Fault {
 
 impl<'w> Trial<'w> {
     pub(super) fn new(watched: &'w Watched) -> Self {
-        let mut chart = Chart::clone(&watched.chart);
+        Self::of(watched, &watched.chart)
+    }
+
+    /// The same chart as its next version, with nothing else changed.
+    pub(super) fn of_next_version(watched: &'w Watched) -> Self {
+        Self::of(watched, &cosmetic::next_version(&watched.chart))
+    }
+
+    fn of(watched: &'w Watched, chart: &Chart) -> Self {
+        let mut chart = chart.clone();
         let mut metadata = chart.metadata.as_ref().clone();
         metadata.kube_version.clear();
         chart.metadata = Arc::new(metadata);
@@ -143,12 +153,17 @@ impl<'w> Trial<'w> {
 
     /// What the chart becomes with its defaults and with each sample, where it becomes something.
     pub(super) fn installations(&self, samples: &[Sample]) -> Vec<Installation> {
-        let defaults = self.render(&Table::new(), RELEASE_NAME, false);
-        let of_samples = samples.iter().filter_map(|sample| {
+        self.renders(samples).into_iter().flatten().collect()
+    }
+
+    /// The same, with a place for each that becomes nothing.
+    pub(super) fn renders(&self, samples: &[Sample]) -> Vec<Option<Installation>> {
+        let defaults = self.render(&Table::new(), RELEASE_NAME, false).ok();
+        let of_samples = samples.iter().map(|sample| {
             let values = self.values_of(sample).ok()?;
             self.render(&values, sample.name(), false).ok()
         });
-        defaults.into_iter().chain(of_samples).collect()
+        std::iter::once(defaults).chain(of_samples).collect()
     }
 
     /// Renders with a sample; returns the values that it gave.
