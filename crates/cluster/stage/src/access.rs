@@ -36,8 +36,8 @@ pub use keys::KeyError;
 
 use crate::caller::Caller;
 use crate::status::Status;
-use crate::store::Store;
-use rbac::follow::Followed;
+use crate::store::{Followed, Store};
+use rbac::policy::Policy;
 use rbac::rules::Rule;
 
 /// The key of the extra that names the credential a caller came with.
@@ -50,7 +50,7 @@ pub struct Access {
     pub keys: keys::Keys,
     clients: authentication::Clients,
     tokens: authentication::StaticTokens,
-    policy: Followed,
+    policy: Followed<Policy>,
     impersonations: impersonation::Successes,
 }
 
@@ -64,7 +64,7 @@ impl Access {
             keys,
             clients,
             tokens,
-            policy: Followed::new(store.clone()),
+            policy: rbac::follow::policy(store),
             impersonations: impersonation::Successes::default(),
         })
     }

@@ -56,6 +56,8 @@ pub struct Api {
     pub aggregation: crate::aggregation::Aggregation,
     /// The connections to servers that objects name.
     pub callbacks: crate::callback::Callbacks,
+    /// What is found without reading everything.
+    pub indices: crate::indices::Indices,
     /// Who holds what the cluster has only once.
     pub allocations: crate::allocation::Allocations,
     /// What is told about objects.
@@ -240,6 +242,7 @@ impl Api {
         Ok(Arc::new(Self {
             allocations: crate::allocation::Allocations::of(&store),
             access: Access::new(&options, &store)?,
+            indices: crate::indices::Indices::of(&store),
             store,
             door: crate::door::Door::default(),
             resources: Resources::default(),

@@ -101,6 +101,29 @@ impl Client {
             .collect())
     }
 
+    /// Returns the objects of a namespace whose labels a selector matches, as they are stored.
+    pub fn list_selected_stored(
+        &self,
+        resource: Named<'_>,
+        namespace: &str,
+        selector: &LabelSelector,
+    ) -> Result<Vec<Arc<Stored>>, Status> {
+        let place = self.place(resource, namespace, "")?;
+        let found = self
+            .api
+            .indices
+            .candidates(&place.resource.storage, namespace, selector);
+        let mut stored = match found {
+            Some(positions) => positions
+                .into_iter()
+                .filter_map(|position| self.api.store.get(&position.of(&place.resource.storage)))
+                .collect(),
+            None => self.list_stored(resource, namespace)?,
+        };
+        stored.retain(|one| selector.matches(&one.labels));
+        Ok(stored)
+    }
+
     /// Returns the objects of a namespace whose labels a selector matches.
     pub fn list_selected(
         &self,
@@ -108,12 +131,8 @@ impl Client {
         namespace: &str,
         selector: &LabelSelector,
     ) -> Result<Vec<Value>, Status> {
-        let stored = self.list_stored(resource, namespace)?;
-        Ok(stored
-            .iter()
-            .filter(|one| selector.matches(&one.labels))
-            .map(|one| one.value())
-            .collect())
+        let stored = self.list_selected_stored(resource, namespace, selector)?;
+        Ok(stored.iter().map(|one| one.value()).collect())
     }
 
     /// Makes an object.

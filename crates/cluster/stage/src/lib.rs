@@ -15,6 +15,7 @@
 //! - [`access`]: who is who, and who may do what
 //! - [`admission`]: what decides about writes beyond the rules of a kind
 //! - [`aggregation`]: APIs that another server serves
+//! - [`indices`]: what is found without reading everything
 //! - [`callback`]: calls to servers that objects name
 //! - [`allocation`]: addresses and ports that the cluster has only once
 //! - [`quota`]: what objects use of what a namespace is allowed
@@ -40,6 +41,7 @@ pub mod events;
 pub mod fairness;
 pub mod filter;
 pub mod health;
+pub mod indices;
 pub mod node;
 pub mod object;
 pub mod options;

@@ -16,7 +16,7 @@ use crate::client::{Client, Named};
 use crate::events::{EventType, Reporter};
 use crate::object::{Object, map_of, timestamp};
 use crate::status::Status;
-use crate::store::{Event, ResourceKey};
+use crate::store::{Event, Labels, ResourceKey};
 
 /// The resource of PodDisruptionBudgets.
 pub const BUDGETS: Named<'static> = ("policy", "poddisruptionbudgets");
@@ -45,18 +45,15 @@ pub fn budgets_key() -> ResourceKey {
 
 fn budgets_of_pod(api: &Api, event: &Event) -> Vec<Item> {
     let namespace = &event.object.key.namespace;
-    let listing = api
-        .store
-        .list(&budgets_key(), Some(namespace.as_ref()), None, None, None);
-    let stored = listing.map(|listing| listing.items).unwrap_or_default();
     let before = event.previous.as_ref().map(|previous| &previous.labels);
-    stored
-        .iter()
-        .filter(|stored| {
-            let selector = selector_of(&stored.value());
-            selector.matches(&event.object.labels) || before.is_some_and(|labels| selector.matches(labels))
+    let labels: Vec<&Labels> = before.into_iter().chain([&event.object.labels]).collect();
+    let names = api.indices.budgets.ask(|budgets| budgets.of(namespace, &labels));
+    names
+        .into_iter()
+        .map(|name| Item {
+            namespace: namespace.clone(),
+            name,
         })
-        .map(|stored| Item::of(stored))
         .collect()
 }
 

@@ -3,7 +3,7 @@
 mod decision;
 
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::service_pods::{SERVICES, service_of_slice, services_of_pod};
 use super::work::{Affected, Controller, Item, Next, itself};
@@ -71,14 +71,11 @@ impl Controller for EndpointSlices {
 }
 
 fn slices_of(client: &Client, item: &Item) -> Result<Vec<Value>, Status> {
-    let stored = client.list_stored(SLICES, &item.namespace)?;
-    Ok(stored
-        .iter()
-        .filter(|slice| {
-            slice.labels.get(SERVICE_NAME) == Some(&*item.name)
-                && slice.labels.get(MANAGED_BY) == Some(MANAGER)
-        })
-        .map(|slice| slice.value())
-        .filter(|slice| !slice.is_being_deleted())
-        .collect())
+    let labels = Map::from_iter([
+        (SERVICE_NAME.to_owned(), Value::from(&*item.name)),
+        (MANAGED_BY.to_owned(), MANAGER.into()),
+    ]);
+    let mut slices = client.list_selected(SLICES, &item.namespace, &LabelSelector::from_map(&labels))?;
+    slices.retain(|slice| !slice.is_being_deleted());
+    Ok(slices)
 }

@@ -143,8 +143,8 @@ pub async fn claim(
     if workload.is_being_deleted() {
         return Ok(claimed);
     }
-    for stored in client.list_stored(resource, workload.namespace())? {
-        if stored.deleting || !selector.matches(&stored.labels) {
+    for stored in client.list_selected_stored(resource, workload.namespace(), &selector)? {
+        if stored.deleting {
             continue;
         }
         let owned = !stored.owners.is_empty();

@@ -9,10 +9,10 @@ use crate::client::{Client, Named};
 use crate::object::Object;
 use crate::options::DeleteOptions;
 use crate::status::Status;
-use crate::store::{Event, ResourceKey};
+use crate::store::{Event, Position, ResourceKey, Stored};
 
 /// The resource of addresses.
-pub(super) const ADDRESSES: Named<'static> = ("networking.k8s.io", "ipaddresses");
+pub(crate) const ADDRESSES: Named<'static> = ("networking.k8s.io", "ipaddresses");
 
 /// The label with an address's family.
 const FAMILY: &str = "ipaddress.kubernetes.io/ip-family";
@@ -39,11 +39,7 @@ impl Controller for ServiceAddresses {
 
     async fn reconcile(&self, client: &Client, item: &Item) -> Result<Next, Status> {
         let service = client.get(SERVICES, &item.namespace, &item.name)?;
-        let addresses: Vec<Value> = client
-            .list(ADDRESSES, "")?
-            .into_iter()
-            .filter(|address| parent(address) == Some((&*item.namespace, &*item.name)))
-            .collect();
+        let addresses = addresses_of(client, item)?;
         let plan = decide(service.as_ref(), &addresses);
         for name in plan.gone {
             client
@@ -55,6 +51,30 @@ impl Controller for ServiceAddresses {
         }
         Ok(Next::Wait)
     }
+}
+
+/// Returns the addresses that are kept for a Service.
+fn addresses_of(client: &Client, item: &Item) -> Result<Vec<Value>, Status> {
+    let positions: Vec<Position> = client.api().indices.addresses.ask(|addresses| {
+        let of_service = addresses.get(&word(&item.namespace, &item.name));
+        of_service.cloned().collect()
+    });
+    let mut found = Vec::new();
+    for position in positions {
+        let address = client.get(ADDRESSES, "", &position.name)?;
+        found.extend(address.filter(|address| parent(address) == Some((&*item.namespace, &*item.name))));
+    }
+    Ok(found)
+}
+
+/// Returns the word that the index has an address under: its Service.
+pub(crate) fn words(address: &Stored) -> Vec<String> {
+    let address = address.value();
+    Vec::from_iter(parent(&address).map(|(namespace, name)| word(namespace, name)))
+}
+
+fn word(namespace: &str, name: &str) -> String {
+    format!("{namespace}/{name}")
 }
 
 /// What is done to the addresses of a Service.

@@ -1,5 +1,6 @@
 //! Services and the pods they select, as both Endpoints and `EndpointSlices` see them.
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::endpoint_slices::SERVICE_NAME;
@@ -8,8 +9,7 @@ use super::work::Item;
 use crate::api::Api;
 use crate::client::Named;
 use crate::object::Object;
-use crate::selectors::LabelSelector;
-use crate::store::{Event, ResourceKey};
+use crate::store::{Event, EventKind, Labels, Stored};
 
 /// The resource of Services.
 pub(super) const SERVICES: Named<'static> = ("", "services");
@@ -17,28 +17,86 @@ pub(super) const SERVICES: Named<'static> = ("", "services");
 /// The label of what belongs to a Service without an address.
 pub(super) const HEADLESS: &str = "service.kubernetes.io/headless";
 
-/// Returns the Services that select a pod, or selected it before.
+/// Returns the Services that select a pod, or selected it before, where its endpoint may have changed.
 pub(super) fn services_of_pod(api: &Api, event: &Event) -> Vec<Item> {
     let namespace = &event.object.key.namespace;
-    let services = ResourceKey::new("", "services");
-    let listed = api.store.list(&services, Some(namespace), None, None, None);
-    let items = listed.map(|listing| listing.items).unwrap_or_default();
-    let selects = |service: &Value| {
-        let Some(selector) = service["spec"]["selector"].as_object() else {
-            return false;
-        };
-        let selector = LabelSelector::from_map(selector);
-        selector.matches(&event.object.labels)
-            || event
-                .previous
-                .as_ref()
-                .is_some_and(|previous| selector.matches(&previous.labels))
-    };
-    items
-        .iter()
-        .filter(|service| selects(&service.value()))
-        .map(|service| Item::of(service))
+    let before = event.previous.as_ref().map(|previous| &previous.labels);
+    let labels: Vec<&Labels> = before.into_iter().chain([&event.object.labels]).collect();
+    let names = api
+        .indices
+        .services
+        .ask(|services| services.of(namespace, &labels));
+    if names.is_empty() || !changes_endpoints(event) {
+        return Vec::new();
+    }
+    names
+        .into_iter()
+        .map(|name| Item {
+            namespace: namespace.clone(),
+            name,
+        })
         .collect()
+}
+
+/// Returns whether an event of a pod may change where a Service is reached: most tell of conditions and reasons alone.
+fn changes_endpoints(event: &Event) -> bool {
+    let (EventKind::Modified, Some(previous)) = (event.kind, &event.previous) else {
+        return true;
+    };
+    let summary = |pod: &Stored| (pod.uid.clone(), pod.generation, pod.deleting);
+    if previous.labels != event.object.labels || summary(previous) != summary(&event.object) {
+        return true;
+    }
+    let (Ok(before), Ok(after)) = (Endpoint::read(previous), Endpoint::read(&event.object)) else {
+        return true;
+    };
+    before != after
+}
+
+/// What of a pod an endpoint is made from, beside what the summary of a stored object tells.
+#[derive(Deserialize, PartialEq)]
+struct Endpoint {
+    #[serde(default)]
+    spec: EndpointSpec,
+    #[serde(default)]
+    status: EndpointStatus,
+}
+
+#[derive(Deserialize, Default, PartialEq)]
+#[serde(rename_all = "camelCase", default)]
+struct EndpointSpec {
+    node_name: Value,
+    hostname: Value,
+    subdomain: Value,
+}
+
+#[derive(Deserialize, Default, PartialEq)]
+#[serde(rename_all = "camelCase", default)]
+struct EndpointStatus {
+    phase: Value,
+    #[serde(rename = "podIP")]
+    pod_ip: Value,
+    #[serde(rename = "podIPs")]
+    pod_ips: Value,
+    conditions: Vec<EndpointCondition>,
+}
+
+#[derive(Deserialize, Default, PartialEq)]
+#[serde(default)]
+struct EndpointCondition {
+    r#type: String,
+    status: Value,
+}
+
+impl Endpoint {
+    fn read(pod: &Stored) -> Result<Self, serde_json::Error> {
+        let mut endpoint: Self = serde_json::from_slice(&pod.bytes)?;
+        endpoint
+            .status
+            .conditions
+            .retain(|condition| condition.r#type == "Ready");
+        Ok(endpoint)
+    }
 }
 
 /// Returns the Service that a slice or an Endpoints object is of.
@@ -137,6 +195,58 @@ pub(super) fn is_headless(service: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::{Change, Expect, Key, Options, ResourceKey, Store, Write};
+
+    #[tokio::test]
+    async fn an_event_that_moves_no_endpoint_is_passed_over() {
+        let pod = || {
+            json!({
+                "metadata": {"name": "p", "namespace": "n", "uid": "u", "generation": 1, "labels": {"a": "b"}},
+                "spec": {"containers": []},
+                "status": {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False"}]},
+            })
+        };
+        let changed = |pointer: &str, value: Value| {
+            let mut pod = pod();
+            let (parent, field) = pointer.rsplit_once('/').expect("a pointer");
+            pod.pointer_mut(parent).expect("it is there")[field] = value;
+            pod
+        };
+        let ready = json!([{"type": "PodScheduled", "status": "False"}, {"type": "Ready", "status": "True"}]);
+        let why = json!([{"type": "PodScheduled", "status": "False", "message": "Insufficient cpu"}]);
+        for (after, matters) in [
+            (pod(), false),
+            (changed("/status/conditions", why), false),
+            (changed("/status/message", "someone was here".into()), false),
+            (changed("/metadata/annotations", json!({"a": "b"})), false),
+            (changed("/status/conditions", ready), true),
+            (changed("/status/phase", "Running".into()), true),
+            (changed("/status/podIP", "10.244.0.1".into()), true),
+            (changed("/status/podIPs", json!([{"ip": "10.244.0.1"}])), true),
+            (changed("/spec/nodeName", "baton".into()), true),
+            (changed("/spec/hostname", "h".into()), true),
+            (changed("/metadata/labels", json!({"a": "c"})), true),
+            (changed("/metadata/uid", "v".into()), true),
+            (changed("/metadata/generation", 2.into()), true),
+            (
+                changed("/metadata/deletionTimestamp", "2026-01-01T00:00:00Z".into()),
+                true,
+            ),
+        ] {
+            let store = Store::in_memory(Options::default());
+            let resource = ResourceKey::new("", "pods");
+            let mut watch = store.watch(&resource, None, store.revision()).expect("a watch");
+            for (expect, object) in [(Expect::Absent, pod()), (Expect::Present, after.clone())] {
+                let key = Key::new(&resource, "n", "p");
+                let change = Change::Put(object);
+                store.write(Write { key, expect, change }).await.expect("a write");
+            }
+            let added = watch.next().await.expect("an event");
+            assert!(changes_endpoints(&added));
+            let modified = watch.next().await.expect("an event");
+            assert_eq!(changes_endpoints(&modified), matters, "{after}");
+        }
+    }
 
     #[test]
     fn a_named_port_is_looked_up_in_the_pod() {

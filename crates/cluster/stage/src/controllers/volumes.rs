@@ -4,10 +4,12 @@
 //! provisioner; a volume whose claim is gone is released, and deleted where its reclaim policy says so.
 
 mod claim;
+mod look;
 mod matching;
 mod volume;
 
 pub use claim::Claims;
+pub(crate) use look::{words_of_claim, words_of_pod, words_of_volume};
 pub use volume::Volumes;
 
 use serde_json::Value;
@@ -20,6 +22,9 @@ const CLAIMS: Named<'static> = ("", "persistentvolumeclaims");
 
 /// The resource of volumes.
 const VOLUMES: Named<'static> = ("", "persistentvolumes");
+
+/// The resource of classes.
+const CLASSES: Named<'static> = ("storage.k8s.io", "storageclasses");
 
 /// The annotation of a claim or a volume that was bound here, and not by who made it.
 const BOUND_BY_CONTROLLER: &str = "pv.kubernetes.io/bound-by-controller";

@@ -121,6 +121,15 @@ impl Position {
             name: name.into(),
         }
     }
+
+    /// Returns the key of the object of a resource that stands here.
+    pub fn of(self, resource: &ResourceKey) -> Key {
+        Key {
+            resource: resource.clone(),
+            namespace: self.namespace,
+            name: self.name,
+        }
+    }
 }
 
 impl PartialOrd for Position {

@@ -3,18 +3,18 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::look::{Seen, claims_of_pod, claims_of_volume, look, waiting_claims};
 use super::matching::{best, mismatch};
-use super::{BIND_COMPLETED, BOUND_BY_CONTROLLER, CLAIMS, PROVISIONED_BY, VOLUMES, class_of, is_for};
-use crate::api::Api;
+use super::{
+    BIND_COMPLETED, BOUND_BY_CONTROLLER, CLAIMS, CLASSES, PROVISIONED_BY, VOLUMES, class_of, is_for,
+};
 use crate::bootstrap::PROVISIONER;
-use crate::client::{Client, Named};
+use crate::client::Client;
 use crate::controllers::work::{Affected, Controller, Item, Next, itself};
 use crate::events::{Note, Reporter};
 use crate::object::{Object, map_of, timestamp};
 use crate::status::Status;
-use crate::store::{Event, ResourceKey};
-
-const CLASSES: Named<'static> = ("storage.k8s.io", "storageclasses");
+use crate::store::ResourceKey;
 
 /// The finalizer that keeps a claim while pods use it.
 const PROTECTION: &str = "kubernetes.io/pvc-protection";
@@ -50,7 +50,7 @@ impl Controller for Claims {
     fn watches(&self) -> Vec<(ResourceKey, Affected)> {
         vec![
             (ResourceKey::new(CLAIMS.0, CLAIMS.1), itself),
-            (ResourceKey::new(VOLUMES.0, VOLUMES.1), waiting_claims),
+            (ResourceKey::new(VOLUMES.0, VOLUMES.1), claims_of_volume),
             (ResourceKey::new(CLASSES.0, CLASSES.1), waiting_claims),
             (ResourceKey::new("", "pods"), claims_of_pod),
         ]
@@ -60,26 +60,11 @@ impl Controller for Claims {
         let Some(claim) = client.get(CLAIMS, &item.namespace, &item.name)? else {
             return Ok(Next::Wait);
         };
-        let seen = Seen {
-            volumes: client.list(VOLUMES, "")?,
-            classes: client.list(CLASSES, "")?,
-            users: users(client, &claim)?,
-            claim,
-        };
+        let seen = look(client, claim)?;
         let plan = decide(&seen);
         self.act(client, seen.claim, plan).await?;
         Ok(Next::Wait)
     }
-}
-
-/// A claim, and what its binding depends on.
-#[derive(Debug)]
-struct Seen {
-    claim: Value,
-    volumes: Vec<Value>,
-    classes: Vec<Value>,
-    /// Pods that use the claim and haven't ended.
-    users: Vec<String>,
 }
 
 /// What is done with a claim.
@@ -101,32 +86,6 @@ enum Plan {
         provisioner: Option<String>,
         note: Option<Note>,
     },
-}
-
-fn users(client: &Client, claim: &Value) -> Result<Vec<String>, Status> {
-    let pods = client.list(("", "pods"), claim.namespace())?;
-    let uses = |pod: &Value| claims_in(pod).iter().any(|name| name == claim.name());
-    Ok(pods
-        .iter()
-        .filter(|pod| !matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed")))
-        .filter(|pod| uses(pod))
-        .map(|pod| pod.name().to_owned())
-        .collect())
-}
-
-/// Returns the names of the claims that a pod uses.
-fn claims_in(pod: &Value) -> Vec<String> {
-    let volumes = pod["spec"]["volumes"].as_array();
-    volumes
-        .into_iter()
-        .flatten()
-        .filter_map(|volume| {
-            if volume["ephemeral"].is_object() {
-                return Some(format!("{}-{}", pod.name(), volume["name"].as_str()?));
-            }
-            Some(volume["persistentVolumeClaim"]["claimName"].as_str()?.to_owned())
-        })
-        .collect()
 }
 
 fn decide(seen: &Seen) -> Plan {
@@ -404,38 +363,6 @@ async fn set_status(client: &Client, mut claim: Value, status: Value) -> Result<
     }
     claim["status"] = status;
     client.update_status(CLAIMS, claim).await.map(drop)
-}
-
-/// Returns the claims that a new volume or class may concern: those that aren't bound, and the one a volume is for.
-fn waiting_claims(api: &Api, event: &Event) -> Vec<Item> {
-    let claims = ResourceKey::new(CLAIMS.0, CLAIMS.1);
-    let listed = api.store.list(&claims, None, None, None, None);
-    let items = listed.map(|listing| listing.items).unwrap_or_default();
-    items
-        .iter()
-        .filter(|stored| {
-            let claim = stored.value();
-            claim["status"]["phase"] != "Bound" || claim["spec"]["volumeName"] == *event.object.key.name
-        })
-        .map(|stored| Item::of(stored))
-        .collect()
-}
-
-fn claims_of_pod(_: &Api, event: &Event) -> Vec<Item> {
-    // Most pods use no claim, and needn't be read.
-    let bytes = &event.object.bytes;
-    let may_use = [&b"persistentVolumeClaim"[..], &b"\"ephemeral\""[..]];
-    if !may_use
-        .iter()
-        .any(|text| memchr::memmem::find(bytes, text).is_some())
-    {
-        return Vec::new();
-    }
-    let namespace = &event.object.key.namespace;
-    claims_in(&event.object.value())
-        .iter()
-        .map(|name| Item::new(namespace, name))
-        .collect()
 }
 
 #[cfg(test)]
