@@ -8,6 +8,7 @@
 //!
 //! - [`machine`]: the Node object, its status and its lease
 //! - [`fit`], [`ledger`], [`requests`]: whether a pod fits, and what the others take
+//! - [`line`]: those that don't fit, and who of them is told to try again
 //! - [`pods`]: one task for each pod, from its creation to its end
 //! - [`simulation`]: pods that nothing really runs
 //! - [`images`], [`running`]: pods that really run, with their [`programs`], [`environment`], [`service_links`], [`volumes`],
@@ -23,6 +24,7 @@ pub mod environment;
 pub mod fit;
 pub mod images;
 pub mod ledger;
+pub mod line;
 pub mod log_file;
 pub mod logs;
 pub mod machine;
@@ -48,14 +50,17 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use http::Response;
+use serde_json::Value;
 use tokio::sync::{Notify, watch};
 
 use addresses::Occupant;
 
 use crate::Body;
 use crate::api::{Api, Place};
+use crate::client::Client;
 use crate::controllers::work::{Item, Running};
 use crate::events::{Recorder, Reporter};
+use crate::object::Object;
 use crate::status::Status;
 use crate::wire::Asked;
 
@@ -108,14 +113,25 @@ pub(crate) struct Shared {
     addresses: Mutex<addresses::Addresses>,
     /// The tasks of pods, and how each is told to look again.
     tasks: Mutex<HashMap<Item, Arc<Notify>>>,
-    /// Those that wait for room.
-    waiting: Mutex<HashMap<Item, Arc<Notify>>>,
+    /// Those that wait for the node. Who holds the ledger as well takes it first.
+    line: Mutex<line::Line>,
+    /// The node as it was last read.
+    seen: Mutex<Option<Arc<Seen>>>,
     recorder: OnceLock<Recorder>,
     /// Where the API listens, for the programs of pods.
     listener: watch::Sender<Option<SocketAddr>>,
     directory: OnceLock<Directory>,
     /// Whether it was told that limits aren't kept.
     limits_told: AtomicBool,
+}
+
+/// The Node object as it was read.
+#[derive(Debug)]
+struct Seen {
+    revision: u64,
+    node: Value,
+    /// What it has to give.
+    room: requests::Amounts,
 }
 
 /// Where the node keeps the files of pods and images.
@@ -146,20 +162,47 @@ impl Shared {
         }
     }
 
-    /// Has every pod that waits for room looked at again.
-    fn wake_waiting(&self) {
-        let waiting = std::mem::take(&mut *lock(&self.waiting));
-        for notify in waiting.values() {
-            notify.notify_one();
+    /// Returns the Node, which is read anew only when it was written.
+    fn seen(&self, client: &Client) -> Result<Option<Arc<Seen>>, Status> {
+        let Some(stored) = client.get_stored(machine::NODES, "", NODE_NAME)? else {
+            return Ok(None);
+        };
+        let mut seen = lock(&self.seen);
+        if let Some(known) = seen.as_ref().filter(|known| known.revision == stored.revision) {
+            return Ok(Some(known.clone()));
+        }
+        let node = stored.value();
+        let now = Arc::new(Seen {
+            revision: stored.revision,
+            room: requests::amounts(&node["status"]["allocatable"]),
+            node,
+        });
+        *seen = Some(now.clone());
+        Ok(Some(now))
+    }
+
+    /// Enters what a pod takes, and tells those who wait for such a neighbour.
+    fn enter(&self, pod: &Value) {
+        let mut ledger = lock(&self.ledger);
+        if ledger.enter(pod) {
+            lock(&self.line).arrived(pod.namespace(), &fit::labels_of(pod));
         }
     }
 
-    /// Gives back what a pod took.
+    /// Has a pod wait no longer.
+    fn leave_line(&self, item: &Item) {
+        if lock(&self.line).has(item) {
+            let ledger = lock(&self.ledger);
+            lock(&self.line).leave(&ledger, item);
+        }
+    }
+
+    /// Gives back what a pod took, and tells those whom that may help.
     fn release(&self, uid: &str) {
         lock(&self.addresses).release(uid);
-        let struck = lock(&self.ledger).strike(uid);
-        if struck {
-            self.wake_waiting();
+        let mut ledger = lock(&self.ledger);
+        if ledger.strike(uid) {
+            lock(&self.line).departed(&ledger);
         }
     }
 
@@ -233,7 +276,8 @@ impl Handle {
                 ledger: Mutex::default(),
                 addresses: Mutex::default(),
                 tasks: Mutex::default(),
-                waiting: Mutex::default(),
+                line: Mutex::default(),
+                seen: Mutex::default(),
                 recorder: OnceLock::new(),
                 listener: watch::Sender::new(None),
                 directory: OnceLock::new(),

@@ -10,6 +10,19 @@ use super::ledger::Ledger;
 use super::requests::{self, items};
 use crate::object::Object;
 
+/// What may let a pod fit that doesn't.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Remedy {
+    /// Another node, or a change of this one or of what the pod names.
+    Change,
+    /// More of what it asks for.
+    Room,
+    /// Another pod that goes.
+    Departure,
+    /// Another pod that comes.
+    Company,
+}
+
 /// Why a pod doesn't fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Misfit {
@@ -19,6 +32,8 @@ pub struct Misfit {
     pub others_could_go: bool,
     /// Whether the reason is the pod's alone, whatever the node.
     pub is_of_pod: bool,
+    /// What to wait for.
+    pub remedy: Remedy,
 }
 
 impl Misfit {
@@ -27,12 +42,14 @@ impl Misfit {
             reasons: vec![reason.to_owned()],
             others_could_go: false,
             is_of_pod: false,
+            remedy: Remedy::Change,
         }
     }
 
     fn of_others(reason: &str) -> Self {
         Self {
             others_could_go: true,
+            remedy: Remedy::Departure,
             ..Self::of_node(reason)
         }
     }
@@ -209,6 +226,7 @@ fn resources(pod: &Value, node: &Value, ledger: &Ledger) -> Option<Misfit> {
         reasons,
         others_could_go,
         is_of_pod: false,
+        remedy: Remedy::Room,
     })
 }
 
@@ -226,7 +244,7 @@ fn spread(pod: &Value, node: &Value) -> Option<Misfit> {
 }
 
 /// A rule about the pods that a pod wants beside it, or doesn't want.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct NeighbourTerm {
     selector: LabelSelector,
     namespaces: Vec<String>,
@@ -286,7 +304,10 @@ fn neighbours(pod: &Value, node: &Value, ledger: &Ledger) -> Option<Misfit> {
                 // The first of a group that wants to be together may begin.
                 || term.is_about(pod.namespace(), &own_labels));
         if !satisfied {
-            return Some(Misfit::of_node("node(s) didn't match pod affinity rules"));
+            return Some(Misfit {
+                remedy: Remedy::Company,
+                ..Misfit::of_node("node(s) didn't match pod affinity rules")
+            });
         }
     }
     for term in NeighbourTerm::read(pod, "podAntiAffinity") {

@@ -33,7 +33,7 @@ use crate::events::EventType;
 use crate::object::Object;
 use crate::options::DeleteOptions;
 use crate::status::Status;
-use crate::store::{Event, ResourceKey, Watch, WatchEnd};
+use crate::store::{Event, EventKind, ResourceKey, Stored, Watch, WatchEnd};
 
 /// The resource of pods.
 pub const PODS: Named<'static> = ("", "pods");
@@ -63,8 +63,8 @@ pub(super) async fn dispatch(api: Weak<Api>, shared: Arc<Shared>) {
                     }
                     Err(end) => Some(end),
                 },
-                event = nodes.next() => event.map(|_| shared.wake_waiting()).err(),
-                event = claims.next() => event.map(|_| shared.wake_waiting()).err(),
+                event = nodes.next() => event.map(|event| look_at_node(&shared, &event)).err(),
+                event = claims.next() => event.map(|event| look_at_claim(&shared, &event)).err(),
             };
             while tasks.try_join_next().is_some() {}
             match end {
@@ -109,6 +109,36 @@ fn begin(api: &Weak<Api>, shared: &Arc<Shared>, tasks: &mut JoinSet<()>) -> Opti
         wake(api, shared, tasks, &Event::present(stored));
     }
     Some(watches)
+}
+
+/// Has those who wait look again where the node is another for them: it is written now and then only to say that it lives.
+fn look_at_node(shared: &Shared, event: &Event) {
+    if *event.object.key.name != *NODE_NAME {
+        return;
+    }
+    let matters = |node: &Stored| {
+        let node = node.value();
+        (
+            node["metadata"]["labels"].clone(),
+            node["spec"].clone(),
+            node["status"]["allocatable"].clone(),
+        )
+    };
+    let same = event.kind == EventKind::Modified
+        && event
+            .previous
+            .as_ref()
+            .is_some_and(|previous| matters(previous) == matters(&event.object));
+    if !same {
+        lock(&shared.line).node_changed();
+    }
+}
+
+/// Has those who wait for a claim look again when it comes or goes.
+fn look_at_claim(shared: &Shared, event: &Event) {
+    if event.kind != EventKind::Modified {
+        lock(&shared.line).claim_changed(&Item::of(&event.object));
+    }
 }
 
 /// Has the pod of an event looked at, by a new task where there is none.
@@ -219,7 +249,7 @@ async fn step(
 ) -> Result<Option<Next>, Status> {
     let client = machine::client(api.clone());
     let Some(pod) = client.get(PODS, &item.namespace, &item.name)? else {
-        lock(&shared.waiting).remove(item);
+        shared.leave_line(item);
         forget(shared, memory);
         return Ok(None);
     };
@@ -239,7 +269,7 @@ async fn step(
     if node != NODE_NAME {
         return Ok(Some(Next::Wait));
     }
-    lock(&shared.waiting).remove(item);
+    shared.leave_line(item);
     if memory.real.is_none() && !memory.is_simulated {
         match real::find_images(api, shared, memory, &pod).await {
             Ok(images)
@@ -247,7 +277,7 @@ async fn step(
                     && !pod.is_being_deleted()
                     && !is_over(&pod) =>
             {
-                lock(&shared.ledger).enter(&pod);
+                shared.enter(&pod);
                 if let Some(why) = security::passed_over(&pod, &images, Identity::own()) {
                     shared.tell(|recorder| {
                         recorder.tell(&pod, EventType::Warning, "SecurityContextIgnored", why);

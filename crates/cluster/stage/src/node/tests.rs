@@ -1,5 +1,6 @@
 //! Pods on a whole stage.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -173,6 +174,69 @@ async fn a_pod_that_doesnt_fit_waits_until_there_is_room() {
         .await
         .expect("deleted");
     until(&client, "second", phase_is("Running")).await;
+}
+
+#[tokio::test]
+async fn a_device_that_is_given_back_goes_to_who_came_first_and_to_nobody_else() {
+    let node = super::Options {
+        capacity: BTreeMap::from([("example.com/device".to_owned(), "1".to_owned())]),
+        ..super::Options::default()
+    };
+    let options = Options {
+        node,
+        ..Options::default()
+    };
+    let stage = Stage::in_memory(options).await.expect("a stage in memory starts");
+    let client = stage.client();
+    let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": "default"}});
+    let _ = client.create(("", "serviceaccounts"), account).await;
+    let asks = || json!({"containers": [{"name": "c", "image": "i", "resources": {"limits": {"example.com/device": "1"}}}]});
+    let waits = |pod: &Value| condition(pod, "PodScheduled")["status"] == "False";
+    for name in ["a", "b", "c", "d"] {
+        client
+            .create(PODS, pod(name, json!({}), asks()))
+            .await
+            .expect("created");
+        if name == "a" {
+            until(&client, name, phase_is("Running")).await;
+        } else {
+            until(&client, name, waits).await;
+        }
+    }
+    for (holder, next) in [("a", "b"), ("b", "c"), ("c", "d")] {
+        client
+            .delete(PODS, "default", holder, &DeleteOptions::default())
+            .await
+            .expect("deleted");
+        until(&client, next, phase_is("Running")).await;
+    }
+}
+
+#[tokio::test]
+async fn a_pod_waits_for_its_claim_and_is_bound_when_it_comes() {
+    let (_stage, client) = stage().await;
+    let volumes = json!({"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "late"}}]});
+    client
+        .create(PODS, pod("a", json!({}), volumes))
+        .await
+        .expect("created");
+    let waiting = until(&client, "a", |pod| {
+        condition(pod, "PodScheduled")["status"] == "False"
+    })
+    .await;
+    assert_eq!(
+        condition(&waiting, "PodScheduled")["message"],
+        "0/1 nodes are available: persistentvolumeclaim \"late\" not found. not found"
+    );
+    let claim = json!({
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "late", "namespace": "default"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    });
+    client
+        .create(("", "persistentvolumeclaims"), claim)
+        .await
+        .expect("created");
+    until(&client, "a", phase_is("Running")).await;
 }
 
 #[tokio::test]

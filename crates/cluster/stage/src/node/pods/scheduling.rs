@@ -13,9 +13,10 @@ use crate::caller::Caller;
 use crate::client::Client;
 use crate::controllers::work::{Item, Next};
 use crate::events::{self, EventType};
-use crate::node::machine::NODES;
+use crate::node::fit::{NeighbourTerm, Remedy};
+use crate::node::line::Want;
 use crate::node::simulation::{Fate, Knobs};
-use crate::node::{NODE_NAME, SCHEDULER, Shared, fit, lock};
+use crate::node::{NODE_NAME, SCHEDULER, Seen, Shared, fit, lock, requests};
 use crate::object::{Object, map_of, timestamp};
 use crate::status::Status;
 
@@ -38,6 +39,7 @@ pub(super) async fn schedule(
     );
     let left_alone = Knobs::read(pod).fate == Fate::Pending;
     if gated || !ours || left_alone || pod.is_being_deleted() || is_over(pod) {
+        shared.leave_line(item);
         return Ok(Next::Wait);
     }
     let caller = Caller::named(
@@ -45,28 +47,43 @@ pub(super) async fn schedule(
         &[crate::caller::MASTERS, "system:authenticated"],
     );
     let client = Client::new(api.clone(), Arc::new(caller), "kube-scheduler");
-    let Some(node) = client.get(NODES, "", NODE_NAME)? else {
-        lock(&shared.waiting).insert(item.clone(), notify.clone());
-        let message = "no nodes available to schedule pods";
-        return stay_unscheduled(shared, &client, memory, pod, message).await;
-    };
-    let misfit = if let Some(missing) = missing_claim(&client, pod)? {
-        lock(&shared.waiting).insert(item.clone(), notify.clone());
-        Some(missing.message())
-    } else {
+    let (seen, missing) = (shared.seen(&client)?, missing_claim(&client, pod)?);
+    let lacks_claim = missing.is_some();
+    let misfit = {
         let mut ledger = lock(&shared.ledger);
-        let misfit = fit::misfit(pod, &node, &ledger);
+        let misfit = match (&seen, missing) {
+            (None, _) => Some((Want::Node, "no nodes available to schedule pods".to_owned())),
+            (_, Some(missing)) => Some((Want::Node, missing.message())),
+            (Some(seen), None) => fit::misfit(pod, &seen.node, &ledger)
+                .map(|misfit| (want(pod, misfit.remedy), misfit.message())),
+        };
+        // Under the ledger's lock, so that nobody gives back room between the look and the wait.
+        let mut line = lock(&shared.line);
+        if let Some(seen) = &seen {
+            line.note_room(&seen.room);
+        }
         match &misfit {
             None => {
-                ledger.enter(pod);
+                if ledger.enter(pod) {
+                    line.arrived(pod.namespace(), &fit::labels_of(pod));
+                }
+                line.leave(&ledger, item);
             }
-            // Under the ledger's lock, so that nobody gives back room between the look and the wait.
-            Some(_) => {
-                lock(&shared.waiting).insert(item.clone(), notify.clone());
+            Some((want, _)) => {
+                let claims = claims_of(pod).map(str::to_owned).collect();
+                line.wait(&ledger, item, notify, want.clone(), claims);
             }
         }
-        misfit.map(|misfit| misfit.message())
+        misfit.map(|(_, message)| message)
     };
+    if misfit.is_some() {
+        // What was written between the look and the wait was told to nobody.
+        let now = shared.seen(&client)?;
+        let revision = |seen: &Option<Arc<Seen>>| seen.as_ref().map(|seen| seen.revision);
+        if revision(&now) != revision(&seen) || missing_claim(&client, pod)?.is_some() != lacks_claim {
+            notify.notify_one();
+        }
+    }
     if let Some(message) = misfit {
         return stay_unscheduled(shared, &client, memory, pod, &message).await;
     }
@@ -98,16 +115,29 @@ pub(super) async fn schedule(
     Ok(Next::After(Duration::ZERO))
 }
 
+/// Returns what a pod waits for whose misfit has this remedy.
+fn want(pod: &Value, remedy: Remedy) -> Want {
+    match remedy {
+        Remedy::Change => Want::Node,
+        Remedy::Room => Want::Room(requests::of_pod(pod)),
+        Remedy::Departure => Want::Departure,
+        Remedy::Company => Want::Company(NeighbourTerm::read(pod, "podAffinity")),
+    }
+}
+
+fn claims_of(pod: &Value) -> impl Iterator<Item = &str> {
+    requests::items(&pod["spec"]["volumes"])
+        .filter_map(|volume| volume["persistentVolumeClaim"]["claimName"].as_str())
+}
+
 fn missing_claim(client: &Client, pod: &Value) -> Result<Option<fit::Misfit>, Status> {
-    for volume in crate::node::requests::items(&pod["spec"]["volumes"]) {
-        let Some(claim) = volume["persistentVolumeClaim"]["claimName"].as_str() else {
-            continue;
-        };
+    for claim in claims_of(pod) {
         if client.get_stored(CLAIMS, pod.namespace(), claim)?.is_none() {
             return Ok(Some(fit::Misfit {
                 reasons: vec![format!("persistentvolumeclaim \"{claim}\" not found")],
                 others_could_go: false,
                 is_of_pod: true,
+                remedy: Remedy::Change,
             }));
         }
     }

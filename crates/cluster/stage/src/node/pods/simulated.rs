@@ -62,7 +62,7 @@ pub(super) async fn simulate(
         shared.release(pod.uid());
         return Ok(Next::Wait);
     }
-    lock(&shared.ledger).enter(&pod);
+    shared.enter(&pod);
     if let Some(next) = past_deadline(shared, client, &pod).await? {
         return Ok(next);
     }
