@@ -1,6 +1,6 @@
 //! The loop around a controller: what it watches, what waits to be looked at, and when it is tried again.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::future::Future;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -157,16 +157,21 @@ async fn feed(
     }
 }
 
+#[derive(Default)]
 struct Queue {
     ready: VecDeque<Item>,
     queued: HashSet<Item>,
     later: HashMap<Item, Instant>,
+    /// The same as `later`, the next first.
+    due: BTreeSet<(Instant, Item)>,
     failures: HashMap<Item, u32>,
 }
 
 impl Queue {
     fn add(&mut self, item: Item) {
-        self.later.remove(&item);
+        if let Some(at) = self.later.remove(&item) {
+            self.due.remove(&(at, item.clone()));
+        }
         if self.queued.insert(item.clone()) {
             self.ready.push_back(item);
         }
@@ -174,35 +179,36 @@ impl Queue {
 
     fn add_later(&mut self, item: Item, delay: Duration) {
         let at = Instant::now() + delay;
-        let known = self.later.entry(item).or_insert(at);
-        *known = at.min(*known);
+        if let Some(known) = self.later.get(&item).copied() {
+            if known <= at {
+                return;
+            }
+            self.due.remove(&(known, item.clone()));
+        }
+        self.later.insert(item.clone(), at);
+        self.due.insert((at, item));
     }
 
     fn next_due(&self) -> Option<Instant> {
-        self.later.values().min().copied()
+        self.due.first().map(|(at, _)| *at)
     }
 
     fn take_due(&mut self) {
+        if self.due.is_empty() {
+            return;
+        }
         let now = Instant::now();
-        let due: Vec<Item> = self
-            .later
-            .iter()
-            .filter(|(_, at)| **at <= now)
-            .map(|(item, _)| item.clone())
-            .collect();
-        for item in due {
+        while self.next_due().is_some_and(|due| due <= now)
+            && let Some((_, item)) = self.due.pop_first()
+        {
+            self.later.remove(&item);
             self.add(item);
         }
     }
 }
 
 async fn run<C: Controller>(api: Weak<Api>, controller: C, mut receiver: mpsc::UnboundedReceiver<Item>) {
-    let mut queue = Queue {
-        ready: VecDeque::new(),
-        queued: HashSet::new(),
-        later: HashMap::new(),
-        failures: HashMap::new(),
-    };
+    let mut queue = Queue::default();
     loop {
         while let Ok(item) = receiver.try_recv() {
             queue.add(item);
