@@ -176,20 +176,16 @@ fn container(field: &'static str, status: &Value) -> Option<Trouble> {
 /// How a container ended: `it ended with 1 (Error): "its last line"`.
 fn ended(end: &Value) -> String {
     let code = at(end, "/exitCode").and_then(Value::as_i64);
-    let mut words = "it ended".to_owned();
-    if let Some(code) = code {
-        words.push_str(&format!(" with {code}"));
-    }
-    match text(end, "/reason") {
-        "" => {}
-        "OOMKilled" => words.push_str(" (OOMKilled: it needs more memory than it may have)"),
-        reason => words.push_str(&format!(" ({reason})")),
-    }
-    let last = text(end, "/message").lines().map(str::trim);
-    if let Some(last) = last.filter(|line| !line.is_empty()).next_back() {
-        words.push_str(&format!(": \"{}\"", shortened(last)));
-    }
-    words
+    let code = code.map_or_else(String::new, |code| format!(" with {code}"));
+    let reason = match text(end, "/reason") {
+        "" => String::new(),
+        "OOMKilled" => " (OOMKilled: it needs more memory than it may have)".to_owned(),
+        reason => format!(" ({reason})"),
+    };
+    let mut lines = text(end, "/message").lines().map(str::trim);
+    let last = lines.rfind(|line| !line.is_empty());
+    let last = last.map_or_else(String::new, |last| format!(": \"{}\"", shortened(last)));
+    format!("it ended{code}{reason}{last}")
 }
 
 /// Why a pod failed: its own words, or how a container of it ended.

@@ -76,9 +76,10 @@ fn part(pod: &Value, rule: &Rule<'_>, total: usize, labels: &str) -> String {
         count => format!("{count} of {total} nodes {many}"),
     };
     if rule.text.contains(AFFINITY) && !labels.is_empty() {
-        return match of_all {
-            true => format!("no node has label {labels}"),
-            false => format!("{} no label {labels}", some("has", "have")),
+        return if of_all {
+            format!("no node has label {labels}")
+        } else {
+            format!("{} no label {labels}", some("has", "have"))
         };
     }
     if let Some(resource) = rule.text.strip_prefix(INSUFFICIENT) {
@@ -87,9 +88,10 @@ fn part(pod: &Value, rule: &Rule<'_>, total: usize, labels: &str) -> String {
             "" => String::new(),
             asked => format!(" (it asks for {asked})"),
         };
-        return match of_all {
-            true => format!("no node has enough {resource}{asked}"),
-            false => format!("{} too little {resource}{asked}", some("has", "have")),
+        return if of_all {
+            format!("no node has enough {resource}{asked}")
+        } else {
+            format!("{} too little {resource}{asked}", some("has", "have"))
         };
     }
     format!("{count} {}", rule.text)

@@ -297,7 +297,10 @@ fn a_link_that_leads_nowhere_names_the_part_that_is_missing() {
 
 #[test]
 fn values_with_more_keys_than_there_is_memory_for_are_refused() {
-    let keys = |count: usize| (0..count).map(|key| format!("k{key}: 1\n")).collect::<String>();
+    let keys = |count: usize| {
+        let lines: Vec<String> = (0..count).map(|key| format!("k{key}: 1\n")).collect();
+        lines.concat()
+    };
     // Keys and values, and the table that they are in.
     let accepted = loader::decode_values(keys(99_999).as_bytes()).expect("many, but not too many");
     assert_eq!(accepted.map(|table| table.len()), Some(99_999));
