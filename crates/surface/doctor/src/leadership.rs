@@ -94,10 +94,12 @@ mod tests {
 
     fn seen(objects: Vec<Value>) -> Picture {
         let mut picture = blank();
-        question::of_leaders()
-            .into_iter()
-            .for_each(|question| picture.answer(question));
-        objects.into_iter().for_each(|object| picture.put(object));
+        for question in question::of_leaders() {
+            picture.answer(question);
+        }
+        for object in objects {
+            picture.put(object);
+        }
         picture
     }
 

@@ -7,6 +7,9 @@ use crate::world::{SYSTEM, TestBundle, World, says};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_keeps_an_operator_from_running_is_said_after_upstreams_words() {
+    const UPSTREAMS: &str =
+        "Object Deployment.apps/v1 operators/p-operator: .status.condition[\"Available\"] is False";
+    const OURS: &str = ": container manager: CrashLoopBackOff after ";
     let world = World::new().await;
     let bundles = [
         TestBundle::new("1.0.0").fate("crash-loop"),
@@ -19,9 +22,6 @@ async fn what_keeps_an_operator_from_running_is_said_after_upstreams_words() {
         }
     };
     world.extend("a", version("1.0.0")).await;
-    const UPSTREAMS: &str =
-        "Object Deployment.apps/v1 operators/p-operator: .status.condition[\"Available\"] is False";
-    const OURS: &str = ": container manager: CrashLoopBackOff after ";
     let extension = world
         .extension("a", |extension| {
             let mut revisions = extension.status.active_revisions.iter();
