@@ -140,7 +140,10 @@ fn ready_endpoints(api: &Api, namespace: &str, name: &str, port_name: &str) -> V
             let addresses = endpoint["addresses"].as_array().into_iter().flatten();
             let addresses = addresses.filter_map(|address| address.as_str()?.parse::<IpAddr>().ok());
             found.extend(addresses.map(|address| {
-                let occupant = pod.or_else(|| api.node.occupant(&address.to_canonical()));
+                let of_pods = api.node.occupant(&address.to_canonical());
+                // Somebody has written another address over that of a pod which nobody runs: they stand in for it there.
+                let stands_in = pod == Some(Occupant::Simulation) && of_pods.is_none() && !is_own(address);
+                let occupant = pod.filter(|_| !stands_in).or(of_pods);
                 at_endpoint(occupant, SocketAddr::new(address, port))
             }));
         }

@@ -4,7 +4,9 @@ use std::io::Write as _;
 
 use api::{ClusterExtension, ClusterObjectSet};
 use clap::Args;
-use doctor::{leadership, question};
+use deploy::component::Component;
+use doctor::leadership::{self, Leadership};
+use doctor::question;
 use extension_controller::tree::{ExtensionTree, TreeError, TreeReader};
 use futures_util::{Stream, StreamExt as _};
 use kube::api::Api;
@@ -69,10 +71,14 @@ impl Status {
     async fn tell_who_leads(&self, client: &Client, terminal: &mut Terminal) -> Result<(), Failure> {
         let picture = cluster_picture::ask(client, question::of_leaders()).await;
         let told = leadership::tell(&picture);
-        for missed in told.iter().filter(|told| told.is_missed) {
+        let is_all = self.all && self.name.is_none();
+        // Who has extensions need not have OLM v0, though Subscriptions of earlier days lie about.
+        let is_warned_of =
+            |told: &Leadership| told.is_missed && (is_all || told.component != Component::Subscriptions);
+        for missed in told.iter().filter(|told| is_warned_of(told)) {
             terminal.remark(format!("warning: {}", missed.words));
         }
-        if !self.all || self.name.is_some() || self.output.is_for_programs() {
+        if !is_all || self.output.is_for_programs() {
             return Ok(());
         }
         let others = told.iter().filter(|told| !told.is_missed);
