@@ -8,7 +8,7 @@
 //!
 //! - [`machine`]: the Node object, its status and its lease
 //! - [`fit`], [`ledger`], [`requests`]: whether a pod fits, and what the others take
-//! - [`line`]: those that don't fit, and who of them is told to try again
+//! - [`mod@line`]: those that don't fit, and who of them is told to try again
 //! - [`pods`]: one task for each pod, from its creation to its end
 //! - [`simulation`]: pods that nothing really runs
 //! - [`images`], [`running`]: pods that really run, with their [`programs`], [`environment`], [`service_links`], [`volumes`],
