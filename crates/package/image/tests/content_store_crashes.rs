@@ -1,8 +1,8 @@
 //! Kills processes while they write to a content store, and looks at what is left.
 
-use std::io::Write;
+use std::io::{BufRead as _, BufReader, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use image::content::ContentStore;
@@ -10,6 +10,9 @@ use image::digest::Digest;
 
 /// Names the store for the process that is to be killed.
 const STORE: &str = "BATON_TEST_CONTENT_STORE";
+
+/// What a process that is to be killed says when a blob of it is whole.
+const COMMITTED: &str = "committed";
 
 const BLOBS: u32 = 40;
 const BLOB_BYTES: usize = 60_000;
@@ -31,6 +34,7 @@ fn writes_until_it_is_killed() {
         return;
     };
     let store = ContentStore::open(Path::new(&root), CAPACITY).unwrap();
+    let mut has_said = false;
     for number in (0..BLOBS).cycle() {
         let content = content(number);
         let digest = Digest::of(&content);
@@ -38,6 +42,10 @@ fn writes_until_it_is_killed() {
             let mut ingest = store.ingest_unnamed().unwrap();
             ingest.write_all(&content).unwrap();
             ingest.commit().unwrap();
+            // Once: nobody reads on.
+            if !std::mem::replace(&mut has_said, true) {
+                println!("{COMMITTED}");
+            }
             continue;
         }
         let _pin = store.pin(&digest).unwrap();
@@ -50,6 +58,16 @@ fn writes_until_it_is_killed() {
     }
 }
 
+/// Waits until a writer has a whole blob.
+fn until_committed(writer: &mut Child) {
+    let output = BufReader::new(writer.stdout.take().unwrap());
+    let mut lines = output.lines().map_while(Result::ok);
+    assert!(
+        lines.any(|line| line.ends_with(COMMITTED)),
+        "no writer got as far as its first blob"
+    );
+}
+
 #[test]
 fn every_visible_blob_is_whole_after_processes_were_killed() {
     let directory = tempfile::tempdir().unwrap();
@@ -58,14 +76,18 @@ fn every_visible_blob_is_whole_after_processes_were_killed() {
         let mut writers: Vec<_> = (0..2)
             .map(|_| {
                 Command::new(std::env::current_exe().unwrap())
-                    .args(["--exact", "writes_until_it_is_killed", "--ignored"])
+                    .args(["--exact", "writes_until_it_is_killed", "--ignored", "--nocapture"])
                     .env(STORE, directory.path())
-                    .stdout(Stdio::null())
+                    .stdout(Stdio::piped())
                     .stderr(Stdio::null())
                     .spawn()
                     .unwrap()
             })
             .collect();
+        // Half of them are killed before they may have written anything, the others after their first blob.
+        if round % 2 == 1 {
+            writers.iter_mut().for_each(until_committed);
+        }
         // A different moment in every round and every run.
         let random = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), round) % 40_000;
         std::thread::sleep(Duration::from_micros(10_000 + random));
@@ -79,7 +101,7 @@ fn every_visible_blob_is_whole_after_processes_were_killed() {
             seen += 1;
         }
     }
-    assert!(seen > 0, "no writer got as far as its first blob");
+    assert!(seen > 0, "no blob outlived its writer");
 
     // Whatever was left behind is continued or swept away.
     let store = ContentStore::open(directory.path(), CAPACITY).unwrap();
