@@ -21,6 +21,9 @@ const DROP: usize = 16;
 /// How long it waits before it sends more.
 const BETWEEN_DROPS: Duration = Duration::from_millis(500);
 
+/// After how many it waits for its release: no answer of a registry is as short, so none is whole before, however long that takes.
+const MOST_DROPS: usize = 8;
+
 async fn listen() -> Result<(TcpListener, String), String> {
     let listener = TcpListener::bind("127.0.0.1:0")
         .await
@@ -29,7 +32,7 @@ async fn listen() -> Result<(TcpListener, String), String> {
     Ok((listener, address.to_string()))
 }
 
-/// A registry that answers a few bytes at a time, until it is released.
+/// A registry that answers a few bytes at a time, and never a whole answer, until it is released.
 pub(crate) struct Trickle {
     pub(crate) address: String,
     used: watch::Receiver<bool>,
@@ -79,13 +82,18 @@ impl Trickle {
     }
 }
 
-async fn trickle(client: TcpStream, registry: String, released: watch::Receiver<bool>) -> Option<()> {
+async fn trickle(client: TcpStream, registry: String, mut released: watch::Receiver<bool>) -> Option<()> {
     let server = TcpStream::connect(registry).await.ok()?;
     let (mut from_client, mut to_client) = client.into_split();
     let (mut from_server, mut to_server) = server.into_split();
     let asking = tokio::spawn(async move { tokio::io::copy(&mut from_client, &mut to_server).await });
     let mut buffer = vec![0; 64 << 10];
+    let mut drops = 0;
     loop {
+        if drops == MOST_DROPS {
+            released.wait_for(|is_released| *is_released).await.ok()?;
+        }
+        drops += 1;
         let is_released = *released.borrow();
         let most = if is_released { buffer.len() } else { DROP };
         let piece = buffer.get_mut(..most)?;
