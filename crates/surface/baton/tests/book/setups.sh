@@ -64,11 +64,11 @@ start_up() {
     export KUBECONFIG=$HOME/.local/share/baton/baton.kubeconfig
 }
 
-# publish_tree VERSION: the tree of this folder as the tour publishes it, operator image and all, to $REGISTRY.
+# publish_tree VERSION: the tree of this folder as the tour publishes it, operator image and all, as $OPERATOR or to $REGISTRY.
 publish_tree() {
+    local operator=${OPERATOR:-$REGISTRY/models/stack-operator}
     quietly baton publish --yes --update-permissions --version "$1" \
-        --image "$REGISTRY/models/stack-operator:$1" --bundle-image "$REGISTRY/models/stack-operator-bundle:$1" \
-        --catalog-image "$REGISTRY/models/stack-operator-catalog:latest"
+        --image "$operator:$1" --bundle-image "$operator-bundle:$1" --catalog-image "$operator-catalog:latest"
 }
 
 # apply_stack_definition: the kind InferenceStack, as the example's bundle defines it.
@@ -92,8 +92,14 @@ start_operator() {
 # publish_next VERSION: raises the version of the tree of this folder, adds it to its catalog, and publishes it.
 publish_next() {
     sed -i "s/^version:.*/version: $1/" chart/Chart.yaml
-    echo "  - Image: $REGISTRY/models/stack-operator-bundle:$1" >>catalog/operator_catalog.yaml
+    echo "  - Image: ${OPERATOR:-$REGISTRY/models/stack-operator}-bundle:$1" >>catalog/operator_catalog.yaml
     publish_tree "$1"
+}
+
+# example_without_versions: the example's tree, with nothing in its catalog, becomes the folder of the page.
+example_without_versions() {
+    cp -r "$EXAMPLES/inference-stack" "$TMPDIR/tree" && cd "$TMPDIR/tree" || return 1
+    printf 'Schema: olm.semver\nGenerateMajorChannels: true\nStable:\n  Bundles:\n' >catalog/operator_catalog.yaml
 }
 
 # make_stack NAME REPLICAS: an InferenceStack in the namespace stacks, until it is ready.
@@ -113,8 +119,7 @@ EOF
 # rehearsal: version 2.2.0 is installed and looks after two stacks; 2.3.0 is published, with one more argument for the
 # model server, and allows no more than 5 replicas.
 rehearsal() {
-    cp -r "$EXAMPLES/inference-stack" tree && cd tree || return 1
-    printf 'Schema: olm.semver\nGenerateMajorChannels: true\nStable:\n  Bundles:\n' >catalog/operator_catalog.yaml
+    example_without_versions || return 1
     publish_next 2.2.0 || return 1
     quietly baton catalog add models "$REGISTRY/models/stack-operator-catalog:latest" --poll 1 || return 1
     quietly baton install inference-stack-operator --name stack --namespace operators --version 2.2.0 || return 1
