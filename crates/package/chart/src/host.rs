@@ -65,7 +65,7 @@ impl Host {
         }
     }
 
-    /// Ends the render as soon as `interrupt` has a reason, such as a [`Deadline`](crate::deadline::Deadline).
+    /// Ends the render as soon as `interrupt` has a reason, such as a [`Deadline`].
     #[must_use]
     pub fn interrupted_by(mut self, interrupt: Rc<dyn Interrupt>) -> Host {
         self.interrupt = Some(interrupt);
