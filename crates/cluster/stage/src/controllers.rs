@@ -34,7 +34,6 @@ mod service_pods;
 pub mod service_ranges;
 pub mod statefulsets;
 pub mod template_hash;
-pub mod threads;
 pub mod token_secrets;
 pub mod volumes;
 pub mod work;
@@ -46,29 +45,13 @@ use crate::api::Api;
 /// The controllers that run; they stop when this is dropped.
 #[derive(Debug)]
 pub struct Controllers {
-    running: Vec<work::Running>,
-    threads: threads::Threads,
+    _running: Vec<work::Running>,
 }
 
 impl Controllers {
     /// Starts all controllers.
-    pub async fn start(api: &Arc<Api>) -> std::io::Result<Self> {
+    pub async fn start(api: &Arc<Api>) -> Self {
         api_services::register(api).await;
-        let threads = threads::Threads::start()?;
-        let running = {
-            let _entered = threads.enter();
-            Self::all(api)
-        };
-        Ok(Self { running, threads })
-    }
-
-    /// Ends all controllers, and waits until they have.
-    pub async fn stop(self) {
-        drop(self.running);
-        self.threads.stop().await;
-    }
-
-    fn all(api: &Arc<Api>) -> Vec<work::Running> {
         let mut running = vec![
             work::start(api, definitions::Definitions),
             work::start(api, api_services::ApiServices),
@@ -77,7 +60,7 @@ impl Controllers {
         if !api.options.without_controllers {
             running.extend(Self::living(api));
         }
-        running
+        Self { _running: running }
     }
 
     /// Starts what makes a cluster live, as against what the API itself needs.

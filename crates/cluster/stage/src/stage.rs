@@ -48,18 +48,13 @@ pub enum StageError {
     /// The first objects of the cluster can't be written.
     #[error("cannot write the first objects of the cluster: {0}")]
     Bootstrap(#[from] crate::status::Status),
-    /// The threads of the controllers can't be started.
-    #[error(
-        "cannot start the threads of the controllers: {0}; let this user have more of them, for example with `ulimit -u`"
-    )]
-    Threads(std::io::Error),
 }
 
 /// A running cluster. It ends when the last handle on it is dropped.
 #[derive(Debug, Clone)]
 pub struct Stage {
     api: Arc<Api>,
-    controllers: Arc<Controllers>,
+    _controllers: Arc<Controllers>,
 }
 
 impl Stage {
@@ -71,10 +66,10 @@ impl Stage {
         };
         let api = Api::new(store, options)?;
         api.bootstrap().await?;
-        let controllers = Controllers::start(&api).await.map_err(StageError::Threads)?;
+        let controllers = Controllers::start(&api).await;
         Ok(Self {
             api,
-            controllers: Arc::new(controllers),
+            _controllers: Arc::new(controllers),
         })
     }
 
@@ -122,9 +117,6 @@ impl Stage {
     /// Finishes what was accepted and lets go of the files.
     pub async fn stop(self) {
         self.api.store.close().await;
-        if let Some(controllers) = Arc::into_inner(self.controllers) {
-            controllers.stop().await;
-        }
     }
 }
 
